@@ -1,0 +1,1 @@
+"""The layers: facts, notes, scenes, persona, log, workspace."""

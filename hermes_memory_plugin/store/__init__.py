@@ -1,0 +1,1 @@
+"""Where bytes go: journal, ledgers, locks."""
