@@ -1,5 +1,7 @@
 """The hooks. All arguments are passed by keyword; an implementation may take only those it needs."""
 
+# mypy: disable-error-code="empty-body"
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
