@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
@@ -131,10 +132,8 @@ class Runtime:
 
     def count(self, home: Path, name: str, detail: str = "", n: int = 1) -> None:
         """Count something that went wrong or late; `status` and `doctor` show it. Never raises."""
-        try:
+        with contextlib.suppress(Exception):  # counting must not cost the turn it counts
             self.plugin.memory_of(home).count(name, detail, n)
-        except Exception:  # noqa: S110 - counting must not cost the turn it counts
-            pass
 
     def _report(self, name: str, detail: str) -> None:
         turn = current.get(None)

@@ -15,7 +15,6 @@ from typing import Any, get_args
 
 from hermes_memory_hookspecs import Fact, Owner
 from hermes_memory_hookspecs.types import FactKind, Origin
-
 from hermes_memory_plugin.errors import HermesMemoryError
 
 TRUST: Mapping[str, int] = {"user": 5, "tool": 4, "report": 3, "import": 2, "model": 1, "web": 0}
