@@ -1,10 +1,10 @@
 """Layered, local, auditable memory for Hermes Agent.
 
-    from hermes_memory_plugin import Memory
+from hermes_memory_plugin import Memory
 
-    with Memory.open(home) as memory:
-        memory.remember("贵州茅台 PE(TTM) 28.1", source="tushare", as_of="2026-04-30")
-        print(memory.recall("茅台贵不贵？").block)
+with Memory.open(home) as memory:
+    memory.remember("贵州茅台 PE(TTM) 28.1", source="tushare", as_of="2026-04-30")
+    print(memory.recall("茅台贵不贵？").block)
 """
 
 from __future__ import annotations

@@ -13,7 +13,9 @@ class SettingsError(HermesMemoryError):
     """A setting cannot be used; the default stands in for it."""
 
     def __init__(self, key: str, value: object, allowed: str) -> None:
-        super().__init__(f"setting {key} = {value!r} cannot be used; allowed: {allowed}. The default is used instead.")
+        super().__init__(
+            f"setting {key} = {value!r} cannot be used; allowed: {allowed}. The default is used instead."
+        )
         self.key = key
         self.value = value
         self.allowed = allowed
@@ -23,7 +25,9 @@ class JournalWriteFailed(HermesMemoryError):
     """The record was not stored (disk full, read-only folder …)."""
 
     def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"could not append to {path}: {reason}. Nothing was stored; free space or fix the folder.")
+        super().__init__(
+            f"could not append to {path}: {reason}. Nothing was stored; free space or fix the folder."
+        )
         self.path = path
         self.reason = reason
 
@@ -33,7 +37,9 @@ class LedgerBusy(HermesMemoryError):
 
     def __init__(self, path: Path, waited: float, holder: str = "") -> None:
         by = f" by {holder}" if holder else ""
-        super().__init__(f"{path} is in use{by} (waited {waited:.1f} s). Nothing is lost: try again in a moment.")
+        super().__init__(
+            f"{path} is in use{by} (waited {waited:.1f} s). Nothing is lost: try again in a moment."
+        )
         self.path = path
         self.waited = waited
         self.holder = holder
@@ -43,7 +49,9 @@ class LedgerCorrupt(HermesMemoryError):
     """The file cannot be read; it was left or moved aside, never overwritten."""
 
     def __init__(self, path: Path, reason: str, moved_to: Path | None = None) -> None:
-        where = f"It was moved to {moved_to} and a new one was begun." if moved_to else "It was left untouched."
+        where = (
+            f"It was moved to {moved_to} and a new one was begun." if moved_to else "It was left untouched."
+        )
         super().__init__(f"{path} cannot be read: {reason}. {where}")
         self.path = path
         self.reason = reason
