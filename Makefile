@@ -1,0 +1,42 @@
+# Everything a developer does here. Two cores are enough; only a Python package index is needed.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+# Another host version for the same tests: make .venv-hermes-0.17.0
+OLD_HERMES := 0.17.0
+
+.PHONY: setup demo test lint format bench old-host clean
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml fixtures/third_party/pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -e fixtures/third_party
+	touch $@
+
+demo: $(VENV)/.ready
+	$(BIN)/hermes-memory demo
+
+test: $(VENV)/.ready
+	$(BIN)/python -m pip check
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.ready
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+old-host: .venv-hermes-$(OLD_HERMES)/.ready
+
+.venv-hermes-%/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-hermes-$*
+	.venv-hermes-$*/bin/python -m pip install --quiet --disable-pip-version-check hermes-agent==$* 'aiohttp>=3.9' -e .
+	.venv-hermes-$*/bin/python -m pip check
+	touch $@
+
+clean:
+	rm -rf .venv .venv-hermes-* dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
