@@ -19,6 +19,8 @@ from typing import Any
 
 from hermes_memory_hookspecs.types import Owner
 from hermes_memory_plugin.errors import HermesMemoryError
+from hermes_memory_plugin.store.files import atomic_write
+from hermes_memory_plugin.store.locks import LockFile
 
 CODE_LENGTH = 6
 CODE_SECONDS = 600
@@ -214,18 +216,8 @@ class Owners:
             yield state
             _save(self.path, state)
 
-    @contextmanager
-    def _lock(self) -> Iterator[None]:
-        from filelock import FileLock, Timeout
-
-        from hermes_memory_plugin.errors import LedgerBusy
-
-        path = self.path.with_name("owners.json.lock")
-        try:
-            with FileLock(path, timeout=5, mode=0o600):
-                yield
-        except Timeout:
-            raise LedgerBusy(self.path, 5.0) from None
+    def _lock(self) -> LockFile:
+        return LockFile(self.path.with_name("owners.json.lock")).acquire(timeout=5.0)
 
 
 class _Damaged(Exception):
@@ -240,6 +232,8 @@ def is_private(key: str) -> bool:
 def _must_be_private(key: str) -> None:
     if not is_private(key):
         raise PairingRefused(key, "only a person can be linked; a group chat, `shared` and `any` stay apart")
+    if ":~" in key:  # an owner made up for one conversation: its platform does not say who is talking
+        raise PairingRefused(key, "this chat does not say who you are")
 
 
 def _digest(code: str) -> str:
@@ -286,11 +280,4 @@ def _save(path: Path, state: _State) -> None:
         "codes": state.codes,
         "wrong": [list(one) for one in state.wrong],
     }
-    fresh = path.with_name(f"owners.json.{os.getpid()}.tmp")
-    descriptor = os.open(fresh, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(raw, file, ensure_ascii=False, indent=1)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    atomic_write(path.parent, path.name, json.dumps(raw, ensure_ascii=False, indent=1) + "\n", fsync=True)

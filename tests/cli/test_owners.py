@@ -166,6 +166,14 @@ def test_only_a_person_can_be_linked(owners: Owners, key: str) -> None:
         owners.accept(key, owners.offer(LOCAL).code)
 
 
+def test_an_owner_made_up_for_one_conversation_cannot_be_linked(owners: Owners) -> None:
+    key = Owner(platform="api_server", user_id="~session-api-1").key
+    with pytest.raises(PairingRefused, match="who you are"):
+        owners.accept(key, owners.offer(LOCAL).code)
+    with pytest.raises(PairingRefused, match="who you are"):
+        owners.offer(key)
+
+
 def test_unlink_takes_one_key_out_and_leaves_the_rest(owners: Owners) -> None:
     owners.accept(PHONE, owners.offer(LOCAL).code)
     owners.accept("discord:7", owners.offer(LOCAL).code)
