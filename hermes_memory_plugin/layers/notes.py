@@ -19,7 +19,7 @@ from typing import Any
 
 from hermes_memory_hookspecs import Owner
 from hermes_memory_plugin.errors import HermesMemoryError
-from hermes_memory_plugin.store.files import atomic_write, make_private_folder
+from hermes_memory_plugin.store.files import atomic_write, private_folder
 from hermes_memory_plugin.store.ids import new_ulid
 from hermes_memory_plugin.store.locks import LockFile
 
@@ -57,6 +57,7 @@ class Note:
     updated: datetime = field(default_factory=lambda: datetime.now(UTC))
     origin: str = "user"
     project: str = ""
+    as_of: datetime | None = None
     broken: str = ""
     """Why the front matter could not be read; such a file is never rewritten."""
 
@@ -91,16 +92,16 @@ class Notes:
             raise BadNote("type", type, "one of " + ", ".join(TYPES))
         if len(body) > BODY_LENGTH:
             body = body[: BODY_LENGTH - len(CUT_MARK)].rstrip() + CUT_MARK
-        make_private_folder(self.folder)
+        private_folder(self.folder)
         now = now or datetime.now(UTC)
-        with LockFile(self.folder / ".lock").acquire(exclusive=True, timeout=5.0):
+        with LockFile(self.folder / ".lock").acquire(timeout=5.0):
             earlier = self.by_title(title, owner)
             note = Note(
                 id=id or (earlier.id if earlier else new_ulid()),
                 title=title,
                 type=type,
                 body=body,
-                path=self._path_for(title, type, owner, earlier),
+                path=self.path_for(title, type, owner, earlier),
                 owner=owner,
                 description=_one_line(description or title),
                 created=earlier.created if earlier else now,
@@ -108,7 +109,7 @@ class Notes:
                 origin=origin,
                 project=project,
             )
-            atomic_write(note.path, _as_text(note))
+            atomic_write(self.folder, note.path.name, _as_text(note))
             if earlier and earlier.path != note.path:
                 earlier.path.unlink(missing_ok=True)
             self._index_line(note, drop=earlier.path.name if earlier else "")
@@ -116,8 +117,8 @@ class Notes:
 
     def remove(self, note: Note) -> None:
         """Delete the file and its line in INDEX.md."""
-        make_private_folder(self.folder)
-        with LockFile(self.folder / ".lock").acquire(exclusive=True, timeout=5.0):
+        private_folder(self.folder)
+        with LockFile(self.folder / ".lock").acquire(timeout=5.0):
             note.path.unlink(missing_ok=True)
             self._index_line(None, drop=note.path.name)
 
@@ -171,14 +172,16 @@ class Notes:
             if _stem(entry.name) == stem or _stem(entry.name).startswith(stem[: SLUG_LENGTH - 7])
         ]
 
-    def _path_for(self, title: str, type_: str, owner: Owner, earlier: Note | None) -> Path:
-        path = self.folder / f"{type_}_{slug(title)}.md"
+    def path_for(self, title: str, type_: str, owner: Owner, earlier: Note | None = None) -> Path:
+        """The file for that title: its own earlier one, or one no other title or owner has."""
+        head = f"{type_}_" if type_ else ""
+        path = self.folder / f"{head}{slug(title)}.md"
         if earlier and earlier.path == path:
             return path
         if not os.path.lexists(path):
             return path
         mark = hashlib.sha256(f"{owner.key}\0{_fold(title)}".encode()).hexdigest()[:6]
-        return self.folder / f"{type_}_{slug(title)[: SLUG_LENGTH - 7]}_{mark}.md"
+        return self.folder / f"{head}{slug(title)[: SLUG_LENGTH - 7]}_{mark}.md"
 
     def _index_line(self, note: Note | None, *, drop: str) -> None:
         path = self.folder.parent / INDEX
@@ -191,7 +194,7 @@ class Notes:
         kept = [text for text in lines if _target(text) not in gone - {""}]
         if note:
             kept.insert(min(at, len(kept)), _index_entry(note))
-        atomic_write(path, "\n".join(kept) + "\n" if kept else "")
+        atomic_write(path.parent, path.name, "\n".join(kept) + "\n" if kept else "")
 
 
 def parse(text: str, path: Path, changed: datetime) -> Note:
@@ -229,6 +232,7 @@ def parse(text: str, path: Path, changed: datetime) -> Note:
         updated=_time(front.get("updated")) or changed,
         origin=str(front.get("origin") or "user"),
         project=str(front.get("project") or ""),
+        as_of=_time(front["as_of"]) if front.get("as_of") else None,
         broken=problem,
     )
 

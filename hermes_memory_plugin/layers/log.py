@@ -1,0 +1,73 @@
+"""L0: tool calls and dialogue turns as the journal keeps them, and back again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from hermes_memory_hookspecs import Owner, ToolTrace, Turn
+from hermes_memory_plugin.layers.facts import microseconds, moment
+from hermes_memory_plugin.recall import block
+from hermes_memory_plugin.store.ids import new_ulid
+
+Half = Literal["user", "full", "end"]
+
+
+def trace_json(trace: ToolTrace, kind: str) -> dict[str, Any]:
+    """The call as it is journalled; a call without an id of the host's gets one of ours."""
+    fields: dict[str, Any] = {
+        "call": trace.tool_call_id or f"call-{new_ulid().lower()}",
+        "tool": trace.tool_name,
+        "args": trace.args,
+        "result": trace.result,
+        "status": trace.status,
+        "session": trace.session_id,
+        "turn": trace.turn_id,
+        "origin": "tool",
+        "kind": kind,
+    }
+    if trace.error:
+        fields["error"] = trace.error
+    if trace.duration_ms is not None:
+        fields["ms"] = trace.duration_ms
+    return fields
+
+
+def turn_row_id(session: str, turn_id: str, fallback: str) -> str:
+    """One row for one turn, whichever of its halves comes first; `fallback` for a turn without an id."""
+    return f"turn:{session}:{turn_id}" if turn_id else f"turn:{fallback}"
+
+
+def turn_json(turn: Turn, kind: str, half: Half) -> dict[str, Any]:
+    """The turn, or the half of it that is known so far, without anything we injected into it."""
+    fields: dict[str, Any] = {
+        "id": turn_row_id(turn.session_id, turn.turn_id, new_ulid().lower()),
+        "turn": turn.turn_id,
+        "session": turn.session_id,
+        "user": block.strip(turn.user),
+        "assistant": block.strip(turn.assistant),
+        "speaker": turn.speaker,
+        "kind": kind,
+        "half": half,
+        "said": microseconds(turn.at),
+        "completed": None if half == "user" else turn.completed,
+    }
+    return {name: value for name, value in fields.items() if value not in ("", None)}
+
+
+def trace_of(row: Mapping[str, Any]) -> ToolTrace:
+    """The trace of a journalled record's data or of a ledger row."""
+    at = moment(row.get("at"))
+    return ToolTrace(
+        tool_call_id=str(row.get("call") or ""),
+        tool_name=str(row.get("tool") or ""),
+        args=dict(row.get("args") or {}),
+        result=str(row.get("result") or ""),
+        status=row.get("status") or "ok",
+        error=str(row.get("error") or ""),
+        duration_ms=row.get("ms"),
+        session_id=str(row.get("session") or ""),
+        turn_id=str(row.get("turn") or ""),
+        owner=Owner.parse(str(row.get("owner") or "local")),
+        **({"at": at} if at else {}),
+    )
