@@ -104,7 +104,7 @@ class Runtime:
         self.hooks.register(self.plugin, OURS)
         self._discovered = False
 
-    def call(self, hook: str, turn: TurnContext, **arguments: Any) -> list[Any]:
+    def call(self, hook: str, turn: TurnContext, /, **arguments: Any) -> list[Any]:
         """Call a lifecycle hook for the home and turn in `turn`; never raises."""
         if not self._discovered:
             self._discovered = True
