@@ -1,0 +1,112 @@
+"""What was forgotten stays forgotten: rows of buried ids go, and none comes back by a replay or an import."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hermes_memory_plugin.store.ledger import fetch
+from hermes_memory_plugin.store.ledger_rows import TOMBSTONES, delete, insert, text, tombstones
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from hermes_memory_plugin.store.journal import Record
+    from hermes_memory_plugin.store.refs import Refs
+
+_ANYONE = "any"
+
+
+def turn_key(turn: Record | Mapping[str, Any]) -> str:
+    """What the halves of one turn share; the id itself when the host gave no turn id."""
+    if isinstance(turn, Mapping):
+        id, owner, session, turn_id = turn["id"], turn["owner"], turn["session_id"], turn["turn_id"]
+    else:
+        id, owner = text(turn.id), text(turn.owner)
+        session, turn_id = text(turn.data.get("session")), text(turn.data.get("turn"))
+    return "\x1f".join(("turn", owner, session, turn_id)) if turn_id else id
+
+
+class Graves:
+    """The tombstones that matter to one batch of records of logs.db."""
+
+    def __init__(
+        self, connection: DuckDBPyConnection, forgets: Iterable[Record], records: Sequence[Record]
+    ) -> None:
+        self._connection = connection
+        self._new = [row for record in forgets for row in tombstones(record)]
+        self._buriers: dict[str, set[str]] = {}
+        for row in self._new:
+            self._buriers.setdefault(row["id"], set()).add(row["forgotten_by"])
+        for row in self._stored(records):
+            self._buriers.setdefault(row["id"], set()).add(row["forgotten_by"])
+        self._bury_whole_turns(records)
+
+    def hold(self, id: str, owner: str | None = None) -> bool:
+        """Whether the id is buried; with `owner`, by that owner or by someone who may bury for anyone."""
+        buriers = self._buriers.get(id, ())
+        return len(buriers) > 0 and (owner is None or owner in buriers or _ANYONE in buriers)
+
+    def close(self, refs: Refs) -> None:
+        """Delete what the batch buries, the long texts nobody else refers to included, and keep the tombstones."""
+        if not self._new:
+            return
+        ids = [row["id"] for row in self._new]
+        doomed = fetch(
+            self._connection,
+            "SELECT ulid, tool_call_id, owner, ref FROM logs "
+            "WHERE ulid IN (SELECT unnest(?::VARCHAR[])) OR tool_call_id IN (SELECT unnest(?::VARCHAR[]))",
+            [ids, ids],
+        )
+        doomed = [
+            row for row in doomed if self.hold(row["ulid"]) or self.hold(row["tool_call_id"], row["owner"])
+        ]
+        delete(self._connection, "logs", "ulid", [row["ulid"] for row in doomed])
+        delete(self._connection, "turns", "id", ids)
+        known = {(row["id"], row["forgotten_by"]) for row in self._find(ids)}
+        fresh = {
+            (row["id"], row["forgotten_by"]): row
+            for row in self._new
+            if (row["id"], row["forgotten_by"]) not in known
+        }
+        insert(self._connection, "tombstones", TOMBSTONES, list(fresh.values()))
+        # Before the commit: the record that says so comes again after a crash, a file left behind would stay.
+        refs.remove(self._unused({row["ref"] for row in doomed} - {""}))
+
+    def _bury_whole_turns(self, records: Sequence[Record]) -> None:
+        """A half that comes after its turn was forgotten must not begin it anew."""
+        keys = {
+            turn_key(record): record
+            for record in records
+            if record.kind == "turn" and self.hold(text(record.id))
+        }
+        ids = [row["id"] for row in self._new]
+        rows = fetch(
+            self._connection,
+            "SELECT id, owner, session_id, turn_id FROM turns WHERE id IN (SELECT unnest(?::VARCHAR[]))",
+            [ids],
+        )
+        for key in {*keys, *(turn_key(row) for row in rows)}:
+            if key not in self._buriers:
+                self._buriers[key] = {_ANYONE}
+                self._new.append({"id": key, "forgotten_at": None, "forgotten_by": _ANYONE, "why": ""})
+
+    def _stored(self, records: Sequence[Record]) -> list[dict[str, Any]]:
+        ids: set[str] = set()
+        for record in records:
+            if record.kind == "trace":
+                ids |= {text(record.id), text(record.data.get("call"))}
+            elif record.kind == "turn":
+                ids |= {text(record.id), turn_key(record)}
+        return self._find(ids - {""})
+
+    def _find(self, ids: Iterable[str]) -> list[dict[str, Any]]:
+        wanted = list(ids)
+        sql = "SELECT id, forgotten_by FROM tombstones WHERE id IN (SELECT unnest(?::VARCHAR[]))"
+        return fetch(self._connection, sql, [wanted]) if wanted else []
+
+    def _unused(self, refs: set[str]) -> set[str]:
+        if not refs:
+            return refs
+        sql = "SELECT DISTINCT ref FROM logs WHERE ref IN (SELECT unnest(?::VARCHAR[]))"
+        return refs - {row["ref"] for row in fetch(self._connection, sql, [list(refs)])}
