@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, get_args
 
 from hermes_memory_hookspecs import Fact, Owner
@@ -135,8 +135,8 @@ def moment(microseconds_: int | None) -> datetime | None:
     if microseconds_ is None:
         return None
     try:
-        return datetime.fromtimestamp(microseconds_ / 1_000_000, UTC)
-    except (OverflowError, OSError, ValueError):
+        return _EPOCH + timedelta(microseconds=microseconds_)
+    except OverflowError:
         return None
 
 

@@ -19,7 +19,9 @@ _ITEM = re.compile(r"^- \[([a-z]-[0-9a-z]{4,13}|[^\[\]\s]{1,64})\]", re.MULTILIN
 
 # What a tokenizer or a person could read as "<": they open nothing when they stand before a letter, / or !.
 _ANGLES = "<＜﹤〈‹⟨᚜˂"
-_TAG_LIKE = re.compile(rf"[{_ANGLES}](?=\s*[/／⁄!?a-zA-Z\u00c0-\u024fａ-ｚＡ-Ｚ\u0370-\u03ff\u0400-\u04ff|])")
+_TAG_LIKE = re.compile(
+    rf"[{_ANGLES}](?=\s*[/／⁄!?|]|[a-zA-Z\u00c0-\u024fａ-ｚＡ-Ｚ\u0370-\u03ff\u0400-\u04ff])"
+)
 _CHAT_MARK = re.compile(r"<\|+|\|+>|\[/?INST\]|<</?SYS>>", re.IGNORECASE)
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _ROLE = re.compile(

@@ -1,0 +1,433 @@
+"""One profile's memory behind one facade; see the README for the verbs.
+
+Writing needs the journal alone and is acknowledged in microseconds. Reading needs the index alone. The ledgers are
+fed by a background drain and opened only to trace, to count or to rebuild the index.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from hermes_memory_hookspecs import Fact, Owner, Session, ToolTrace, Turn, UserMessage
+from hermes_memory_plugin.errors import HermesMemoryError, NotFound
+from hermes_memory_plugin.home import memory_folder
+from hermes_memory_plugin.layers import facts, log
+from hermes_memory_plugin.layers.notes import Notes
+from hermes_memory_plugin.layers.scenes import Scenes
+from hermes_memory_plugin.owners import Owners
+from hermes_memory_plugin.store.ids import new_ulid
+from hermes_memory_plugin.store.journal import Journal
+
+if TYPE_CHECKING:
+    from hermes_memory_plugin.extensions import Hooks
+    from hermes_memory_plugin.plugin import TurnContext
+    from hermes_memory_plugin.recall.answer import Recall
+    from hermes_memory_plugin.recall.reader import Reader
+    from hermes_memory_plugin.settings import Settings
+    from hermes_memory_plugin.store.archive import Archive
+
+_FACT_FIELDS = {field.name for field in fields(Fact)}
+_NOTE_TYPE = {"preference": "user", "fact": "reference", "conclusion": "project", "holding": "project"}
+_DEFAULT_WINDOW = 64_000
+
+
+class Memory:
+    """The layers of one Hermes home.
+
+    Safe to share between threads. `None` as an owner means the local owner, who also sees shared rows; every owner's
+    rows are visible to `Owner.ANY` only.
+    """
+
+    def __init__(self, home: Path | str, *, hooks: Hooks | None = None) -> None:
+        self.home = Path(home)
+        self.folder = memory_folder(self.home)
+        self.hooks = hooks
+        self.owners = Owners(self.folder)
+        self.notes = Notes(self.folder / "notes")
+        self.scenes = Scenes(self.folder / "scenarios")
+        self.events: Counter[str] = Counter()
+        """What this process counted since it opened the memory."""
+        redact = hooks.pipe if hooks and hooks.has("redact") else None
+        self._journal = Journal(
+            self.folder / "journal",
+            rotate_bytes=self.settings.journal.rotate_mb << 20,
+            redact=(lambda text: redact("redact", text)) if redact else None,
+        )
+        self._lock = threading.Lock()
+        self._audits: list[tuple[dict[str, Any], str]] = []
+        self._said: dict[str, set[str]] = {}
+        self._closed = False
+
+    @classmethod
+    def open(cls, home: Path | str, *, hooks: Hooks | None = None) -> Memory:
+        """The memory of a Hermes home; creates `memory/` below it. Raises HomeUnwritable when it cannot."""
+        return cls(home, hooks=hooks)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hand everything to the ledgers and let go of files and threads."""
+        if self._closed:
+            return
+        self._closed = True
+        self._flush_audits()
+        if "archive" in self.__dict__ or self._journal.name:
+            self.archive.close()
+        self._journal.close()
+
+    # -- parts, opened when first needed ------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force; config.yaml is read anew when it changed."""
+        from hermes_memory_plugin.settings import load
+
+        return load(self.home)[0]
+
+    @cached_property
+    def archive(self) -> Archive:
+        """The ledgers and the drain that feeds them."""
+        from hermes_memory_plugin.store.archive import Archive
+
+        return Archive(self)
+
+    @cached_property
+    def reader(self) -> Reader:
+        """The read index and everything that turns a question into rows."""
+        from hermes_memory_plugin.recall.reader import Reader
+
+        return Reader(self)
+
+    # -- writing -------------------------------------------------------------------------------------------------
+
+    def remember(
+        self,
+        statement: str,
+        *,
+        id: str | None = None,
+        kind: str = "fact",
+        title: str | None = None,
+        source: str = "",
+        as_of: datetime | str | None = None,
+        origin: str = "user",
+        owner: Owner | None = None,
+        project: str = "",
+        **typed: Any,
+    ) -> str:
+        """Store a statement and return its id. With a title it becomes a note (Markdown), else a fact.
+
+        The same id again replaces the row. `typed` takes the other fields of `Fact` (subject, metric, period, value,
+        unit, basis, holder, currency, tool_call_id, expires_at …) and, for a note, `type`. Raises BadFact or BadNote
+        naming the field; nothing is stored then.
+        """
+        note_type = typed.pop("type", "")
+        unknown = set(typed) - _FACT_FIELDS
+        if unknown:
+            raise facts.BadFact(sorted(unknown)[0], typed[sorted(unknown)[0]], "no such field of a fact")
+        owner = _whose(owner, kind)
+        if title is not None or note_type:
+            return self._save_note(
+                title or statement[:60],
+                statement,
+                note_type or _NOTE_TYPE.get(kind, "reference"),
+                owner,
+                id,
+                origin,
+                project,
+            )
+        fact = self._fact(
+            Fact(statement=statement, id=id or "", kind=kind, source=source, origin=origin, owner=owner),  # type: ignore[arg-type]
+            as_of=as_of,
+            **typed,
+        )
+        self._journal.append("fact", facts.as_json(fact, project=project), owner=owner.key)
+        self._wrote()
+        return fact.id
+
+    def remember_many(self, many: Iterable[Fact | Mapping[str, Any]]) -> list[str]:
+        """Store many facts; all or none when one of them cannot be stored. Returns their ids in order."""
+        checked = []
+        for one in many:
+            if isinstance(one, Fact):
+                checked.append(self._fact(one))
+            else:
+                rest = dict(one)
+                kind = str(rest.pop("kind", "fact"))
+                owner = _whose(rest.pop("owner", None), kind)
+                base = Fact(statement=str(rest.pop("statement", "")), kind=kind, owner=owner)  # type: ignore[arg-type]
+                unknown = set(rest) - _FACT_FIELDS
+                if unknown:
+                    raise facts.BadFact(
+                        sorted(unknown)[0], rest[sorted(unknown)[0]], "no such field of a fact"
+                    )
+                checked.append(self._fact(base, **rest))
+        self._journal.append_many(
+            ("fact", facts.as_json(fact), fact.owner.key, None, None) for fact in checked
+        )
+        self._wrote()
+        return [fact.id for fact in checked]
+
+    def forget(
+        self,
+        id_or_title: str,
+        *,
+        dry_run: bool = False,
+        owner: Owner | None = None,
+        by: str = "",
+        why: str = "",
+    ) -> list[str]:
+        """Make the row of that id, handle or exact title unfindable at once; returns the ids. A query is no title.
+
+        Raises NotFound when the owner has no such row. `dry_run` only returns what would go.
+        """
+        rows = self.reader.named(id_or_title, self.keys(owner))
+        if not rows:
+            raise NotFound(id_or_title, "Look it up first: `recall` shows handles; a query is not a title.")
+        ids = [row.id for row in rows]
+        if not dry_run:
+            for row in rows:
+                self._remove_file(row.extra.get("path", ""))
+            key = (owner or Owner()).key
+            self._journal.append("forget", {"ids": ids, "by": by or key, "why": why}, owner=key)
+            self._wrote()
+        return ids
+
+    def candidates(self, query: str, *, owner: Owner | None = None, limit: int = 10) -> list[str]:
+        """Ids a person could mean with `query`, best first: the preview before a `forget`."""
+        return [item.id for item in self.recall(query, mode="explicit", owner=owner, limit=limit).items]
+
+    def add_scene(
+        self,
+        title: str,
+        body: str,
+        *,
+        id: str | None = None,
+        as_of: datetime | str | None = None,
+        owner: Owner | None = None,
+    ) -> str:
+        """Write a scene (`memory/scenarios/*.md`) and return its id; the same title is replaced."""
+        owner = owner or Owner()
+        scene = self.scenes.save(title, body, id=id or "", as_of=facts.as_moment(as_of), owner=owner)
+        self._journal.append("scene", self.reader_record("scene", scene.note.path), owner=owner.key)
+        self._wrote()
+        return scene.note.id
+
+    def log(self, trace: ToolTrace, *, kind: str = "user") -> str:
+        """Store one tool call; returns its id (ours when the host sent none). Acknowledged when it returns."""
+        data = log.trace_json(trace, kind)
+        self._journal.append("trace", data, owner=trace.owner.key, at=facts.microseconds(trace.at))
+        self._wrote()
+        return str(data["call"])
+
+    def log_turn(self, turn: Turn, *, kind: str = "user", half: log.Half = "full") -> str:
+        """Store a turn, or the half of it that is known; halves of one turn id become one row. Returns its id."""
+        data = log.turn_json(turn, kind, half)
+        self._journal.append("turn", data, owner=turn.owner.key, at=facts.microseconds(turn.at))
+        if half != "user":
+            self._flush_audits()
+        self._wrote()
+        return str(data["id"])
+
+    def count(self, name: str, detail: str = "", n: int = 1) -> None:
+        """Count something late, failed or degraded; `status` and `doctor` show it. Never raises."""
+        self.events[name] += n
+        try:
+            self._journal.append("event", {"name": name, "n": n, "detail": detail[:300]})
+        except HermesMemoryError:
+            self.events["event_lost"] += 1
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def recall(
+        self,
+        question: str,
+        *,
+        mode: str = "automatic",
+        history: Sequence[str] = (),
+        owner: Owner | None = None,
+        session: Session | str | None = None,
+        window: int = _DEFAULT_WINDOW,
+        limit: int | None = None,
+        now: datetime | str | None = None,
+        project: str = "",
+    ) -> Recall:
+        """What is worth knowing beside `question`.
+
+        mode     "automatic": floor and budget, live rows; "explicit": ranked, every layer, states labelled
+        history  the user's previous messages, oldest first
+        session  a session's first message that is no small talk also brings the standing preferences
+        window   tokens of the model's context; now sets "today"
+        """
+        return self.reader.recall(
+            question,
+            mode=mode,
+            history=history,
+            owner=owner,
+            session=session,
+            window=window,
+            limit=limit,
+            now=facts.as_moment(now, "now") or datetime.now(UTC),
+            project=project,
+        )
+
+    def recall_for_turn(
+        self,
+        session: Session,
+        message: UserMessage,
+        transcript: Sequence[Mapping[str, Any]],
+        turn: TurnContext,
+    ) -> Recall:
+        """The automatic recall of a running turn: budget and repeats are judged by the live transcript."""
+        return self.reader.recall_for_turn(session, message, transcript, turn)
+
+    def trace(self, tool_call_id: str, *, owner: Owner | None = None) -> ToolTrace | None:
+        """The stored call of that id or handle; None when there is none the owner may see."""
+        return self.archive.trace(tool_call_id, self.keys(owner))
+
+    def traces(
+        self,
+        *,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        tool: str | None = None,
+        owner: Owner | None = None,
+        session: str | None = None,
+        status: str | None = None,
+        limit: int = 100,
+    ) -> list[ToolTrace]:
+        """Stored calls, newest first. `since` is included, `until` is not."""
+        return self.archive.traces(
+            since=facts.microseconds(facts.as_moment(since, "since")),
+            until=facts.microseconds(facts.as_moment(until, "until")),
+            tool=tool,
+            keys=self.keys(owner),
+            session=session,
+            status=status,
+            limit=limit,
+        )
+
+    def flush(self) -> None:
+        """Return when everything acknowledged so far is in the ledgers and the index."""
+        self._flush_audits()
+        self.archive.flush()
+
+    def status(self) -> dict[str, Any]:
+        """Rows, sizes, counters and problems, as plain data."""
+        from hermes_memory_plugin.upkeep.health import status
+
+        return status(self)
+
+    def why(self, n: int = 1, *, owner: Owner | None = None) -> list[dict[str, Any]]:
+        """The audit records of the last n recalls, newest first."""
+        self._flush_audits()
+        return self.archive.audits(n, self.keys(owner))
+
+    # -- a session's life ----------------------------------------------------------------------------------------
+
+    def begin(self, session: Session) -> None:
+        """A session lineage was seen for the first time: warm what its first recall needs."""
+        self.reader.warm()
+
+    def end(self, session: Session) -> None:
+        """A session lineage ended."""
+        self._flush_audits()
+        self._said.pop(session.id, None)
+        self.archive.notify()
+
+    # -- for our own modules -------------------------------------------------------------------------------------
+
+    def keys(self, owner: Owner | None) -> frozenset[str] | None:
+        """The owner keys whose rows `owner` may see; None for every owner."""
+        if owner is not None and owner.key == Owner.ANY.key:
+            return None
+        return self.owners.visible_keys(owner or Owner())
+
+    def audit(self, record: dict[str, Any], owner: Owner) -> None:
+        """Keep the record of a recall; it is journalled after the reply, not in its way."""
+        with self._lock:
+            self._audits.append((record, owner.key))
+            late = len(self._audits) > 50
+        if late:
+            self._flush_audits()
+
+    @property
+    def journal(self) -> Journal:
+        """This process's journal."""
+        return self._journal
+
+    def reader_record(self, kind: str, path: Path) -> dict[str, Any]:
+        """The journal's record of a Markdown file as it stands on disk."""
+        from hermes_memory_plugin.recall.markdown import record_of
+
+        return record_of(self.folder, kind, path)
+
+    def _save_note(
+        self, title: str, content: str, type_: str, owner: Owner, id: str | None, origin: str, project: str
+    ) -> str:
+        note = self.notes.save(
+            title, content, type_, owner=owner, id=id or "", origin=origin, project=project
+        )
+        self._journal.append("note", self.reader_record("note", note.path), owner=owner.key)
+        self._wrote()
+        return note.id
+
+    def _remove_file(self, relative: str) -> None:
+        if not relative:
+            return
+        path = self.folder / relative
+        if path.parent == self.notes.folder:
+            note = self.notes.read(path)
+            if note:
+                self.notes.remove(note)
+        elif path.parent == self.scenes.folder:
+            path.unlink(missing_ok=True)
+
+    def _fact(self, fact: Fact, **changes: Any) -> Fact:
+        for name in ("as_of", "expires_at", "created_at"):
+            if name in changes:
+                changes[name] = facts.as_moment(changes[name], name)
+        if changes.get("created_at", 0) is None:
+            del changes["created_at"]
+        if fact.id == "" and not changes.get("id"):
+            changes["id"] = new_ulid()
+        fact = facts.checked(replace(fact, **changes))
+        if fact.expires_at is None and self.hooks is not None:
+            for lifetime in self.hooks.call("fact_lifetime", fact=fact):
+                fact = replace(fact, expires_at=(fact.as_of or fact.created_at) + lifetime)
+        return fact
+
+    def _wrote(self) -> None:
+        if not self._closed:
+            self.archive.notify()
+
+    def _flush_audits(self) -> None:
+        with self._lock:
+            audits, self._audits = self._audits, []
+        for record, key in audits:
+            try:
+                self._journal.append(
+                    "audit", record, owner=key, at=record.get("at") or time.time_ns() // 1000
+                )
+            except HermesMemoryError:
+                self.events["audit_lost"] += 1
+
+
+def _whose(owner: Owner | None, kind: str) -> Owner:
+    if owner is not None:
+        return owner
+    return Owner.SHARED if kind == "competence" else Owner()
