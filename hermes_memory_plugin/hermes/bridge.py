@@ -1,0 +1,314 @@
+"""Hermes' hooks, told as the lifecycle of a conversation.
+
+Hermes calls these on the threads of its turns and tools, without a time limit and with whatever arguments its version
+has. Each returns in milliseconds (recall within its deadline), raises nothing, prints nothing and changes nothing
+it was given.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from hermes_memory_hookspecs import Injection, ToolTrace, Turn, UserMessage
+from hermes_memory_plugin import plugin
+from hermes_memory_plugin.hermes import host, pairing, transcript
+from hermes_memory_plugin.hermes.arguments import as_dict, as_text, number, status, surrogate, text
+from hermes_memory_plugin.hermes.lineage import Conversation, OpenTurn
+from hermes_memory_plugin.hermes.pool import Busy, Late, Pool
+from hermes_memory_plugin.hermes.sessions import Sessions
+from hermes_memory_plugin.hermes.window import Windows
+from hermes_memory_plugin.recall import block
+from hermes_memory_plugin.tools import OUR_TOOLS, Caller
+
+LIMIT = 9_500
+"""Characters one callback may return; Hermes moves more than 10,000 to a file."""
+
+_log = logging.getLogger(__name__)
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _isolated(hook: _F) -> _F:
+    """Nothing leaves a hook but its result; the review fork, which borrows the user's session, gets none."""
+
+    @functools.wraps(hook)
+    def guarded(self: Bridge, **arguments: Any) -> Any:
+        try:
+            if host.in_review():
+                return None
+            return hook(self, **arguments)
+        except Exception as error:
+            _log.warning(
+                "hermes-memory: %s failed: %s: %s", hook.__name__, type(error).__name__, error, exc_info=True
+            )
+            self._count(host.home(), "hook_failed", f"{hook.__name__}: {type(error).__name__}: {error}"[:300])
+            return None
+
+    return cast("_F", guarded)
+
+
+class Bridge:
+    """One process's answer to Hermes' hooks, for every home it serves."""
+
+    def __init__(self, runtime: plugin.Runtime | None = None, sessions: Sessions | None = None) -> None:
+        self.runtime = runtime or plugin.runtime()
+        self.sessions = sessions or Sessions()
+        self._windows = Windows()
+        self._pool: Pool[list[Any]] = Pool(2)
+        self._warm: set[Path] = set()
+        self._warm_lock = threading.Lock()
+
+    @_isolated
+    def on_session_start(self, **arguments: Any) -> None:
+        """A system prompt was built: time to get ready. The session itself begins with the first message."""
+        self.warm(host.home())
+
+    @_isolated
+    def pre_llm_call(self, **arguments: Any) -> dict[str, str] | None:
+        """A user's message is about to be answered: keep it, then see what is worth knowing beside it."""
+        home = host.home()
+        self.warm(home)
+        conversation, new = self.sessions.meet(home, arguments)
+        session = conversation.session
+        history = arguments.get("conversation_history") or ()
+        turn = OpenTurn(
+            text(arguments, "turn_id") or surrogate(), transcript.own_words(arguments.get("user_message"))
+        )
+        context = self._context(conversation, history)
+        self._interrupted(conversation, conversation.open(turn))
+        if new:
+            self.runtime.call("on_session_start", context, session=session)
+        message = UserMessage(turn.user, turn.at, turn.id)
+        if not message.text.strip():
+            return None
+        try:
+            self.runtime.journal_user(context, session, message)
+        except Exception as error:  # a full disk costs the memory this turn, never the user his answer
+            self._count(home, "turn_not_stored", f"{type(error).__name__}: {error}"[:300])
+        answer = pairing.answer(home, session.owner, message.text)
+        if answer:
+            return {"context": transcript.fenced(answer)}
+        recalled = self._recalled(conversation, context, message, transcript.copied(history))
+        return {"context": recalled} if recalled else None
+
+    @_isolated
+    def post_tool_call(self, **arguments: Any) -> None:
+        """A tool call ended; it is on record when this returns."""
+        home = host.home()
+        conversation = self.sessions.met(home, arguments) or self.sessions.meet(home, arguments)[0]
+        name = text(arguments, "tool_name")
+        result = as_text(arguments.get("result"))
+        if name in OUR_TOOLS:
+            result = OUR_TOOLS[name].for_the_record(result)
+        elif f"<{block.TAG}" in result:
+            result = block.strip(result)
+        error = text(arguments, "error_message")
+        turn = conversation.latest()
+        trace = ToolTrace(
+            tool_call_id=text(arguments, "tool_call_id") or surrogate(),
+            tool_name=name,
+            args=as_dict(arguments.get("args")),
+            result=result,
+            status=status(text(arguments, "status"), error, result),
+            error=error,
+            duration_ms=number(arguments.get("duration_ms")),
+            session_id=conversation.session.id,
+            turn_id=text(arguments, "turn_id") or (turn.id if turn else ""),
+            owner=conversation.session.owner,
+        )
+        self.runtime.call(
+            "after_tool_call",
+            plugin.TurnContext(conversation.home),
+            session=conversation.session,
+            trace=trace,
+        )
+
+    @_isolated
+    def post_llm_call(self, **arguments: Any) -> None:
+        """The answer is out."""
+        home = host.home()
+        conversation = self.sessions.met(home, arguments) or self.sessions.meet(home, arguments)[0]
+        latest = conversation.latest()
+        turn_id = text(arguments, "turn_id") or (latest.id if latest else surrogate())
+        ended = conversation.close(turn_id) or [
+            OpenTurn(turn_id, transcript.own_words(arguments.get("user_message")))
+        ]
+        answer = transcript.own_words(arguments.get("assistant_response"))
+        self._end_turn(conversation, ended[0], answer, completed=True)
+
+    @_isolated
+    def on_session_end(self, **arguments: Any) -> None:
+        """A turn is over, in whatever way: one without an answer by now was interrupted."""
+        home = host.home()
+        conversation = self.sessions.met(home, arguments)
+        if conversation is not None:
+            completed = bool(arguments.get("completed")) and not arguments.get("interrupted")
+            for turn in conversation.close(text(arguments, "turn_id")):
+                self._end_turn(conversation, turn, "", completed=completed)
+        for silent in self.sessions.lineages.idle():
+            self._end(silent)
+
+    @_isolated
+    def on_session_finalize(self, **arguments: Any) -> None:
+        """A conversation is closed: /new, shutdown, or it expired."""
+        session_id = text(arguments, "session_id")
+        conversation = self.sessions.lineages.end(host.home(), session_id) if session_id else None
+        if conversation is not None:
+            self._end(conversation)
+
+    @_isolated
+    def on_session_reset(self, **arguments: Any) -> None:
+        """Another conversation takes the place of the one named as old, where the host names it."""
+        old = text(arguments, "old_session_id")
+        conversation = self.sessions.lineages.end(host.home(), old) if old else None
+        if conversation is not None:
+            self._end(conversation)
+
+    @_isolated
+    def subagent_start(self, **arguments: Any) -> None:
+        """A conversation sends a subagent off."""
+        self.sessions.note_subagent(
+            host.home(), text(arguments, "parent_session_id"), text(arguments, "child_session_id")
+        )
+
+    def tool(self, name: str, arguments: object, call: dict[str, Any]) -> str:
+        """One call of a tool of ours; the answer is JSON, whatever happens."""
+        try:
+            home = host.home()
+            caller = None
+            if not host.in_review():  # the fork borrows the session, but the user did not ask it for anything
+                conversation = self.sessions.met(home, call) or self.sessions.meet(home, call)[0]
+                caller = Caller(
+                    session=conversation.session,
+                    memory=lambda: self.runtime.plugin.memory_of(home),
+                    turn=conversation.latest(),
+                    project=host.project(),
+                )
+        except Exception as error:  # then nobody knows whose memory it would be
+            _log.warning("hermes-memory: tool %s: %s: %s", name, type(error).__name__, error)
+            caller = None
+        return OUR_TOOLS[name].call(caller, arguments)
+
+    def warm(self, home: Path) -> None:
+        """Open the memory of a home in the background, once: the first recall finds everything loaded."""
+        with self._warm_lock:
+            if home in self._warm:
+                return
+            self._warm.add(home)
+
+        def load() -> None:
+            try:
+                self.runtime.plugin.memory_of(home).reader.warm()
+            except Exception as error:  # the first recall will meet the same error and report it
+                _log.debug("hermes-memory: warming failed: %s", error)
+
+        threading.Thread(target=load, name="hermes-memory-warm", daemon=True).start()
+
+    def _context(self, conversation: Conversation, history: Iterable[object]) -> plugin.TurnContext:
+        alive = transcript.alive(history)
+        return plugin.TurnContext(
+            home=conversation.home,
+            window=self._windows.of(conversation.home, conversation.session.model),
+            project=host.project(),
+            present=alive.handles,
+            already=alive.tokens,
+            first=not (conversation.injected or alive.tokens),
+            characters=LIMIT,
+            shown_by_host=conversation.shown_by_host,
+        )
+
+    def _recalled(
+        self,
+        conversation: Conversation,
+        context: plugin.TurnContext,
+        message: UserMessage,
+        history: list[dict[str, Any]],
+    ) -> str:
+        from hermes_memory_plugin import settings
+
+        recall = settings.load(conversation.home)[0].recall
+        if not recall.enabled:
+            return ""
+        try:
+            found = self._pool.run(
+                lambda: self.runtime.call(
+                    "before_user_message",
+                    context,
+                    session=conversation.session,
+                    message=message,
+                    transcript=history,
+                ),
+                recall.deadline_ms / 1000,
+            )
+        except Late:
+            self._count(conversation.home, "recall_late", f"over {recall.deadline_ms} ms")
+            return ""
+        except Busy:
+            self._count(conversation.home, "recall_busy", "no free worker")
+            return ""
+        joined = _joined(found)
+        conversation.injected = conversation.injected or bool(joined)
+        return joined
+
+    def _end_turn(self, conversation: Conversation, turn: OpenTurn, answer: str, *, completed: bool) -> None:
+        session = conversation.session
+        self.runtime.call(
+            "on_turn_end",
+            plugin.TurnContext(conversation.home),
+            session=session,
+            turn=Turn(
+                turn.user,
+                answer,
+                turn.at,
+                turn.id,
+                session.id,
+                session.owner,
+                host.session_env("HERMES_SESSION_USER_NAME"),
+                completed,
+            ),
+        )
+
+    def _interrupted(self, conversation: Conversation, turns: list[OpenTurn]) -> None:
+        for turn in turns:
+            self._end_turn(conversation, turn, "", completed=False)
+
+    def _end(self, conversation: Conversation) -> None:
+        self._interrupted(conversation, conversation.close())
+        self.runtime.call(
+            "on_session_end", plugin.TurnContext(conversation.home), session=conversation.session
+        )
+
+    def _count(self, home: Path, name: str, detail: str) -> None:
+        self.runtime.count(home, name, detail)
+
+
+def _joined(found: Iterable[object]) -> str:
+    """The injections that fit together into one callback's result, ours first."""
+    texts: list[str] = []
+    room = LIMIT
+    for injection in found:
+        if not isinstance(injection, Injection) or not injection.text.strip():
+            continue
+        one = injection.text if f"<{block.TAG}" in injection.text else transcript.fenced(injection.text)
+        if len(one) <= room:
+            texts.append(one)
+            room -= len(one) + 2
+    return "\n\n".join(texts)
+
+
+_bridge: Bridge | None = None
+_bridge_lock = threading.Lock()
+
+
+def bridge() -> Bridge:
+    """The one bridge of this process."""
+    global _bridge
+    if _bridge is None:
+        with _bridge_lock:
+            if _bridge is None:
+                _bridge = Bridge()
+    return _bridge
