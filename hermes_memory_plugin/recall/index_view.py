@@ -1,0 +1,265 @@
+"""A view: the rows one asker may see, and BM25 over exactly those."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hermes_memory_plugin.recall.index_corpus import Part
+from hermes_memory_plugin.recall.index_files import Array
+from hermes_memory_plugin.recall.index_row import LAYERS, Row, digests
+from hermes_memory_plugin.recall.segments import Segment
+
+K1 = 1.5
+B = 0.75
+_CHUNK = 4_096  # rows of vectors turned to floats at a time: 4 MB
+
+
+class _Slice:
+    """A part as the view found it; later writes do not show."""
+
+    __slots__ = ("base", "expired", "mask", "norm", "segment", "successor", "visible")
+
+    def __init__(self, segment: Segment, base: int, mask: Array, expired: Array, successor: Array) -> None:
+        self.segment = segment
+        self.base = base
+        self.mask = mask
+        self.expired = expired
+        self.successor = successor
+        self.norm: Array = mask
+        self.visible = int(np.count_nonzero(mask))
+
+
+class View:
+    """A snapshot for one set of owners. Rows are numbers from 0 to `size`; hidden ones count for nothing.
+
+    Document frequencies, lengths and scores come from visible rows only: what somebody else stored neither
+    shows nor shifts a score.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        *,
+        owners: Collection[str] | None,
+        now_us: int,
+        layers: Collection[str] | None = None,
+        states: Collection[str] = ("live",),
+        projects: Collection[str] | None = None,
+    ) -> None:
+        self._slices: list[_Slice] = []
+        self.size = 0
+        """How many numbers there are, hidden rows included: the length of every array of scores."""
+        for part in parts:
+            self._slices.append(_slice(part, self.size, owners, now_us, layers, states, projects))
+            self.size += part.segment.rows
+        self.n = sum(piece.visible for piece in self._slices)
+        """How many rows are visible."""
+        length = sum(
+            float(p.segment.column["length"][p.mask].sum(dtype=np.float64)) for p in self._slices if p.visible
+        )
+        self.avgdl = length / self.n if self.n else 0.0
+        per_token = K1 * B / self.avgdl if self.avgdl else 0.0
+        for piece in self._slices:
+            if piece.visible:
+                piece.norm = piece.segment.column["length"] * np.float32(per_token) + np.float32(K1 * (1 - B))
+        self._hits: dict[str, tuple[Array, Array]] = {}
+
+    @cached_property
+    def mask(self) -> Array:
+        """bool array: which numbers are visible."""
+        return np.concatenate([piece.mask for piece in self._slices]) if self._slices else np.zeros(0, bool)
+
+    def numbers(self, *, kinds: Collection[str] | None = None) -> Array:
+        """The visible numbers, all or of some kinds."""
+        if kinds is None or not self._slices:
+            return np.flatnonzero(self.mask)
+        kind = [
+            np.array([name in kinds for name in piece.segment.tables["kind"]], bool)[
+                piece.segment.column["kind"]
+            ]
+            for piece in self._slices
+        ]
+        return np.flatnonzero(self.mask & np.concatenate(kind))
+
+    # -- words -----------------------------------------------------------------------------------------------------
+
+    def df(self, token: str) -> int:
+        """In how many visible rows the token occurs."""
+        self._look_up((token,))
+        return len(self._hits[token][0])
+
+    def idf(self, token: str) -> float:
+        """The BM25 idf of the token among the visible rows; highest for one that occurs nowhere."""
+        df = self.df(token)
+        return math.log(1 + (self.n - df + 0.5) / (df + 0.5))
+
+    def postings(self, token: str) -> tuple[Array, Array]:
+        """Visible numbers that hold the token (ascending) and its BM25 contribution to each, at weight 1."""
+        self._look_up((token,))
+        return self._hits[token]
+
+    def bm25(self, weights: Mapping[str, float] | Iterable[str]) -> Array:
+        """float32 score of every number; tokens of a mapping count times their weight."""
+        weighted = weights if isinstance(weights, Mapping) else dict.fromkeys(weights, 1.0)
+        self._look_up(weighted)
+        scores = np.zeros(self.size, np.float32)
+        for token, weight in weighted.items():
+            numbers, gain = self._hits[token]
+            if len(numbers):
+                scores[numbers] += gain if weight == 1.0 else gain * np.float32(weight)
+        return scores
+
+    def _look_up(self, tokens: Iterable[str]) -> None:
+        wanted = [token for token in tokens if token not in self._hits]
+        if not wanted:
+            return
+        terms = np.array(digests(wanted), np.uint64)
+        numbers: list[list[Array]] = [[] for _ in wanted]
+        gains: list[list[Array]] = [[] for _ in wanted]
+        for piece in self._slices:
+            if not piece.visible:
+                continue
+            for place, docs, tf in piece.segment.postings(terms):
+                if piece.visible < piece.segment.rows:
+                    seen = piece.mask[docs]
+                    docs, tf = docs[seen], tf[seen]
+                numbers[place].append(docs + piece.base)
+                gains[place].append(tf * np.float32(K1 + 1) / (tf + piece.norm[docs]))
+        for token, found, gained in zip(wanted, numbers, gains, strict=True):
+            if not found:
+                self._hits[token] = _NOTHING
+                continue
+            where = found[0] if len(found) == 1 else np.concatenate(found)
+            gain = gained[0] if len(gained) == 1 else np.concatenate(gained)
+            df = len(where)
+            self._hits[token] = (where, gain * np.float32(math.log(1 + (self.n - df + 0.5) / (df + 0.5))))
+
+    # -- vectors ---------------------------------------------------------------------------------------------------
+
+    def cosine(self, query: Array, numbers: Array | None = None) -> Array:
+        """Dot product with every visible row's vector (0 without one); of `numbers` only where given.
+
+        `query` is a float vector of unit length; rows are int8 times their own scale.
+        """
+        scores = np.zeros(self.size, np.float32)
+        query = np.ascontiguousarray(query, np.float32)
+        for piece in self._slices:
+            if not piece.segment.vectors:
+                continue
+            wanted = piece.mask
+            if numbers is not None:
+                chosen = np.zeros(piece.segment.rows, bool)
+                own = (
+                    numbers[(numbers >= piece.base) & (numbers < piece.base + piece.segment.rows)]
+                    - piece.base
+                )
+                chosen[own] = True
+                wanted = wanted & chosen
+            vectors, scale = piece.segment.column["vector"], piece.segment.column["vector_scale"]
+            rows = np.flatnonzero(wanted)
+            dense = 2 * len(rows) > piece.segment.rows
+            total = piece.segment.rows if dense else len(rows)
+            for start in range(0, total, _CHUNK):
+                stop = min(start + _CHUNK, total)
+                take: Any = slice(start, stop) if dense else rows[start:stop]
+                dots = (vectors[take].astype(np.float32) @ query) * scale[take].astype(np.float32)
+                if dense:
+                    scores[piece.base + start : piece.base + stop] = dots * wanted[take]
+                else:
+                    scores[take + piece.base] = dots
+        return scores
+
+    # -- rows ------------------------------------------------------------------------------------------------------
+
+    def top(self, scores: Array, k: int) -> list[int]:
+        """The k best visible numbers with a score above 0, best first; of equals the newer first."""
+        hits = np.flatnonzero((scores > 0) & self.mask)
+        if len(hits) > k > 0:
+            values = scores[hits]
+            hits = hits[values >= np.partition(values, len(values) - k)[len(values) - k]]
+        order = np.lexsort((-hits, -self.column("created", hits), -scores[hits]))
+        return [int(number) for number in hits[order[:k]]]
+
+    def row(self, number: int) -> Row:
+        """The row of a number (its weights are empty)."""
+        piece = self._at(number)
+        return piece.segment.row(number - piece.base)
+
+    def rows(self, numbers: Iterable[int]) -> list[Row]:
+        """The rows of some numbers, in that order."""
+        return [self.row(int(number)) for number in numbers]
+
+    def state(self, number: int) -> str:
+        """live, superseded or expired (at the view's time)."""
+        piece = self._at(number)
+        if piece.successor[number - piece.base]:
+            return "superseded"
+        return "expired" if piece.expired[number - piece.base] else "live"
+
+    def successor(self, number: int) -> int:
+        """Digest of the id that supersedes the row, 0 when none does; `Index.by_digest` finds the row."""
+        piece = self._at(number)
+        return int(piece.successor[number - piece.base])
+
+    def column(self, name: str, numbers: Array | None = None) -> Array:
+        """A numeric column (created, as_of, expires, trust, value, layer, length …) of all or some numbers."""
+        if not self._slices:
+            return np.zeros(0, np.int64)
+        columns = [piece.segment.column[name] for piece in self._slices]
+        if numbers is None:
+            return np.concatenate(columns)
+        found = np.empty(len(numbers), columns[0].dtype)
+        where = np.searchsorted([piece.base for piece in self._slices], numbers, "right") - 1
+        for at in np.unique(where).tolist():
+            here = where == at
+            found[here] = columns[at][numbers[here] - self._slices[at].base]
+        return found
+
+    def _at(self, number: int) -> _Slice:
+        for piece in reversed(self._slices):
+            if number >= piece.base:
+                return piece
+        raise IndexError(number)
+
+
+_NOTHING = (np.empty(0, np.int64), np.empty(0, np.float32))
+
+
+def _slice(
+    part: Part,
+    base: int,
+    owners: Collection[str] | None,
+    now_us: int,
+    layers: Collection[str] | None,
+    states: Collection[str],
+    projects: Collection[str] | None,
+) -> _Slice:
+    segment = part.segment
+    column = segment.column
+    mask = ~part.dead
+    for name, allowed in (("owner", owners), ("project", projects)):
+        if allowed is not None:
+            table = np.array([text in allowed for text in segment.tables[name]], bool)
+            if not table.all():
+                mask &= table[column[name]]
+    if layers is not None:
+        table = np.array([layer in layers for layer in LAYERS], bool)
+        mask &= table[column["layer"]]
+    expired = column["expires"] <= now_us
+    successor = part.successor.copy()
+    if set(states) != {"live", "superseded", "expired"}:
+        superseded = successor != 0
+        shown = np.zeros(segment.rows, bool)
+        if "superseded" in states:
+            shown |= superseded
+        if "expired" in states:
+            shown |= expired & ~superseded
+        if "live" in states:
+            shown |= ~(expired | superseded)
+        mask &= shown
+    return _Slice(segment, base, mask, expired, successor)
