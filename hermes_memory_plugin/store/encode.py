@@ -20,25 +20,21 @@ def encode(
 ) -> tuple[dict[str, Any], bytes]:
     """(the value as stored, its JSON). Values JSON does not know become text, and so do keys, NaN and infinities."""
     try:
-        data = _dump(value)
-        if data.count(b"[") + data.count(b"{") > _DEEPEST and _too_deep(value):
+        text = _PLAIN.encode(value)
+        if text.count("[") + text.count("{") > _DEEPEST and _too_deep(value):
             raise RecursionError
     except (TypeError, ValueError, RecursionError):
         value = _plain(value, 0)
-        data = _dump(value)
-    if mask and (redact is not None or might_hold_secret(data)):
-        value = mask_json(json.loads(data))
+        text = _PLAIN.encode(value)
+    if mask and (redact is not None or might_hold_secret(text)):
+        value = mask_json(json.loads(text))
         if redact is not None:
             value = _each_text(value, redact)
-        data = _dump(value)
-    return value, data
-
-
-def _dump(value: dict[str, Any]) -> bytes:
+        text = _PLAIN.encode(value)
     try:
-        return _PLAIN.encode(value).encode()
+        return value, text.encode()
     except UnicodeEncodeError:
-        return _ESCAPED.encode(value).encode()
+        return value, _ESCAPED.encode(value).encode()
 
 
 def _too_deep(value: Any) -> bool:
