@@ -120,7 +120,11 @@ class Corpus:
         self.flush()
         news = forgotten.keys() - self.forgotten.keys()
         ours = self.forgotten.keys() - forgotten.keys()
-        own_removed = {key: at for key, at in self.removed.items() if removed.get(key, -1) < at}
+        changed = {
+            key
+            for key in self.removed.keys() | removed.keys()
+            if self.removed.get(key, -1) != removed.get(key, -1)
+        }
         memory, self.memory, self.disk = self.memory, [], disk
         for key, born in forgotten.items():
             self.forgotten[key] = min(born, self.forgotten.get(key, born))
@@ -133,8 +137,8 @@ class Corpus:
             self.memory.append(part)
         if news or ours:
             self._kill([*news, *ours], 0, True)
-        for key, at in (own_removed | removed).items():
-            self._kill([key], at, False)
+        for key in changed:
+            self._kill([key], self.removed[key], False)
         self.memory = [part for part in self.memory if not part.dead.all()]
         self.version += 1
 
