@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.recall.answer import Recall
     from hermes_memory_plugin.recall.reader import Reader
     from hermes_memory_plugin.settings import Settings
-    from hermes_memory_plugin.store.archive import Archive
+    from hermes_memory_plugin.upkeep.archive import Archive
 
 _FACT_FIELDS = {field.name for field in fields(Fact)}
 _NOTE_TYPE = {"preference": "user", "fact": "reference", "conclusion": "project", "holding": "project"}
@@ -99,12 +99,24 @@ class Memory:
 
         return load(self.home)[0]
 
+    def setting_errors(self) -> list[HermesMemoryError]:
+        """Every key of config.yaml that cannot be used; its default stands in."""
+        from hermes_memory_plugin.settings import load
+
+        return list(load(self.home)[1])
+
     @cached_property
     def archive(self) -> Archive:
         """The ledgers and the drain that feeds them."""
-        from hermes_memory_plugin.store.archive import Archive
+        from hermes_memory_plugin.upkeep.archive import Archive
+        from hermes_memory_plugin.upkeep.extract import Extraction
 
-        return Archive(self)
+        return Archive(
+            self.folder,
+            index=lambda: self.reader.index,
+            extract=Extraction(self.folder / "journal", self._journal, self.hooks, self.count),
+            count=self.count,
+        )
 
     @cached_property
     def reader(self) -> Reader:

@@ -198,7 +198,12 @@ def as_json(
         "title": title,
         "project": project,
     }
-    return {name: value for name, value in fields.items() if value not in (None, "", False)}
+    # By identity: a value of 0 is a figure, not a gap.
+    return {
+        name: value
+        for name, value in fields.items()
+        if value is not None and value is not False and value != ""
+    }
 
 
 def from_json(owner: Owner, fields: Mapping[str, Any]) -> Fact:

@@ -85,7 +85,8 @@ class Notes:
 
         Raises BadNote for a blank title or an unknown type.
         """
-        title, body = _clean(title).replace("\n", " ").strip(), _clean(content).strip()
+        title, body = _one_line(_clean(title)), _clean(content).strip()
+        now = (now or datetime.now(UTC)).replace(microsecond=0)
         if not title:
             raise BadNote("title", title, "a title with at least one visible character")
         if type not in TYPES:
@@ -93,7 +94,6 @@ class Notes:
         if len(body) > BODY_LENGTH:
             body = body[: BODY_LENGTH - len(CUT_MARK)].rstrip() + CUT_MARK
         private_folder(self.folder)
-        now = now or datetime.now(UTC)
         with LockFile(self.folder / ".lock").acquire(timeout=5.0):
             earlier = self.by_title(title, owner)
             note = Note(
@@ -243,7 +243,11 @@ def slug(title: str) -> str:
     A title without any of them (emoji, punctuation) becomes a hash, so that two of them never meet.
     """
     folded = _fold(title)
-    kept = re.sub(r"[^\w-]+", "_", folded).strip("_-")
+    # Marks are part of a letter in Thai, Hindi and others, though \w leaves them out.
+    kept = "".join(
+        character if character in "_-" or unicodedata.category(character)[0] in "LNM" else "_"
+        for character in folded
+    ).strip("_-")
     kept = re.sub(r"_{2,}", "_", kept)
     if not kept:
         return hashlib.sha256(folded.encode("utf-8", "replace")).hexdigest()[:6]

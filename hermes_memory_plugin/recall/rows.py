@@ -1,0 +1,306 @@
+"""From journal records to index rows: the one place that decides what of a record can be found, and how."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from hermes_memory_plugin.layers.facts import fact_key
+from hermes_memory_plugin.layers.log import turn_row_id
+from hermes_memory_plugin.recall.index_row import Add, Change, Remove, Row
+
+if TYPE_CHECKING:
+    from hermes_memory_plugin.recall.gist import Gist
+    from hermes_memory_plugin.store.tails import Record
+
+Read = Callable[[str], "Gist"]
+Find = Callable[[str], Row | None]
+
+SHOWN = 8_000
+"""Characters of a row that are kept to be shown."""
+_TRACE_HEAD, _TRACE_TAIL = 2_000, 500
+# A turn is found by its own words three times, by those before it twice and once, by the next one's once.
+_OWN, _BEFORE, _BEFORE_THAT, _NEXT = 3.0, 2.0, 1.0, 1.0
+_TITLE = 2.0
+_SESSIONS = 512
+
+
+class Rows:
+    """Turns records into changes of the index. Keeps the last turns of each session, for their neighbours."""
+
+    def __init__(self, read: Read, find: Find) -> None:
+        self._read = read
+        self._find = find
+        self._talk: OrderedDict[tuple[str, str], list[_Said]] = OrderedDict()
+
+    def __call__(self, record: Record) -> list[Change]:
+        """The changes one record stands for; none for kinds the index does not hold."""
+        make = getattr(self, f"_{record.kind}", None)
+        changes: list[Change] = make(record) if make else []
+        return changes
+
+    def _fact(self, record: Record) -> list[Change]:
+        data = record.data
+        statement = str(data.get("statement") or "")
+        gist = self._read(statement)
+        weights = gist.weights()
+        typed = " ".join(str(data.get(name) or "") for name in ("subject", "metric", "period", "title"))
+        if typed.strip():
+            extra = self._read(typed)
+            for token, weight in extra.weights().items():
+                weights.setdefault(token, weight)
+            gist = gist.joined(extra)
+        if data.get("source"):
+            for token in self._read(str(data["source"])).tokens:
+                weights.setdefault(token, 0.5)
+        return [
+            Add(
+                Row(
+                    id=str(data["id"]),
+                    layer="L1",
+                    kind=str(data.get("kind") or "fact"),
+                    text=statement[:SHOWN],
+                    owner=record.owner,
+                    source=str(data.get("source") or ""),
+                    as_of=data.get("as_of"),
+                    created=int(data.get("created_at") or record.at),
+                    expires=data.get("expires_at"),
+                    weights=weights,
+                    project=str(data.get("project") or ""),
+                    scope=gist.scope,
+                    origin=str(data.get("origin") or "user"),
+                    trust=int(data.get("trust") or 0),
+                    fact_key=fact_key(record.owner, data),
+                    value=data.get("value"),
+                    approximate=bool(data.get("approximate")),
+                    extra=_kept(
+                        data,
+                        ("subject", "metric", "period", "unit", "basis", "holder", "currency", "title", "tool_call_id"),
+                    )
+                    | gist.extra(),
+                )
+            )
+        ]
+
+    def _note(self, record: Record) -> list[Change]:
+        data = record.data
+        type_ = str(data.get("type") or "reference")
+        body = str(data.get("body") or "")
+        title = str(data.get("title") or "")
+        gist, head = self._read(body), self._read(title)
+        weights = Counter(gist.weights())
+        for token, weight in head.weights().items():
+            weights[token] += weight * _TITLE
+        both = gist.joined(head)
+        return [
+            Add(
+                Row(
+                    id=str(data["id"]),
+                    layer="L2",
+                    kind="preference" if type_ == "user" else f"note:{type_}",
+                    text=(body if title and title in body else f"{title}: {body}")[:SHOWN],
+                    owner=record.owner,
+                    source=str(data.get("path") or ""),
+                    as_of=data.get("updated_at"),
+                    created=int(data.get("created_at") or record.at),
+                    weights=weights,
+                    project=str(data.get("project") or ""),
+                    scope=both.scope,
+                    origin=str(data.get("origin") or "user"),
+                    trust=5 if data.get("origin", "user") == "user" else 1,
+                    extra=_kept(data, ("path", "mtime_ns", "size", "title", "type", "broken")) | both.extra(),
+                )
+            )
+        ]
+
+    def _scene(self, record: Record) -> list[Change]:
+        data = record.data
+        title, body = str(data.get("title") or ""), str(data.get("body") or "")
+        gist, head = self._read(body), self._read(title)
+        weights = Counter(gist.weights())
+        for token, weight in head.weights().items():
+            weights[token] += weight * _TITLE
+        both = gist.joined(head)
+        summary = str(data.get("summary") or body[:200])
+        return [
+            Add(
+                Row(
+                    id=str(data["id"]),
+                    layer="L2",
+                    kind="scene",
+                    text=summary if title in summary else f"{title}: {summary}",
+                    owner=record.owner,
+                    source=str(data.get("path") or ""),
+                    as_of=data.get("as_of") or data.get("updated_at"),
+                    created=int(data.get("created_at") or record.at),
+                    weights=weights,
+                    project=str(data.get("project") or ""),
+                    scope=both.scope,
+                    origin=str(data.get("origin") or "user"),
+                    trust=5,
+                    extra=_kept(data, ("path", "mtime_ns", "size", "title", "broken")) | both.extra(),
+                )
+            )
+        ]
+
+    def _gone(self, record: Record) -> list[Change]:
+        """A file somebody deleted by hand: gone, but it may come back."""
+        return [Remove(tuple(str(one) for one in record.data.get("ids") or ()), forever=False)]
+
+    def _forget(self, record: Record) -> list[Change]:
+        return [Remove(tuple(str(one) for one in record.data.get("ids") or ()))]
+
+    def _trace(self, record: Record) -> list[Change]:
+        data = record.data
+        result = str(data.get("result") or "")
+        head, tail = result[:_TRACE_HEAD], result[_TRACE_HEAD:][-_TRACE_TAIL:]
+        arguments = _as_text(data.get("args"))
+        tool = str(data.get("tool") or "")
+        gist = self._read(f"{tool}\n{arguments[:_TRACE_HEAD]}\n{head}\n{tail}")
+        call = str(data.get("call") or record.id)
+        said = f"{tool}({arguments[:300]}) → {data.get('error') or head[:700]}"
+        return [
+            Add(
+                Row(
+                    id=record.id,
+                    layer="L0",
+                    kind="call",
+                    text=said,
+                    owner=record.owner,
+                    source=f"{tool} {call}",
+                    as_of=record.at,
+                    created=record.at,
+                    weights=gist.weights(),
+                    session=str(data.get("session") or ""),
+                    scope=gist.scope,
+                    origin="tool",
+                    extra=_kept(data, ("call", "tool", "status", "turn")) | gist.extra(),
+                )
+            )
+        ]
+
+    def _turn(self, record: Record) -> list[Change]:
+        data = record.data
+        session = str(data.get("session") or "")
+        row_id = str(data.get("id") or turn_row_id(session, str(data.get("turn") or ""), record.id.lower()))
+        talk = self._session(record.owner, session)
+        said = next((one for one in talk if one.id == row_id), None)
+        if said is None:
+            said = self._stored(row_id, record)
+            talk.append(said)
+            del talk[:-4]
+        said.merge(data)
+        place = talk.index(said)
+        changes: list[Change] = [Add(self._turn_row(talk, place))]
+        if place > 0 and said.user:
+            changes.append(Add(self._turn_row(talk, place - 1)))
+        return changes
+
+    def _session(self, owner: str, session: str) -> list[_Said]:
+        key = (owner, session)
+        if not session:
+            return []
+        talk = self._talk.setdefault(key, [])
+        self._talk.move_to_end(key)
+        while len(self._talk) > _SESSIONS:
+            self._talk.popitem(last=False)
+        return talk
+
+    def _stored(self, row_id: str, record: Record) -> _Said:
+        said = _Said(row_id, record.owner, str(record.data.get("session") or ""), record.at)
+        row = self._find(row_id)
+        if row is not None and row.owner == record.owner:
+            said.at = row.created
+            said.merge(row.extra)
+        return said
+
+    def _turn_row(self, talk: list[_Said], place: int) -> Row:
+        said = talk[place]
+        own = said.gist(self._read)
+        weights: Counter[str] = Counter()
+        for offset, weight in ((0, _OWN), (-1, _BEFORE), (-2, _BEFORE_THAT), (1, _NEXT)):
+            if 0 <= place + offset < len(talk):
+                for token, count in talk[place + offset].gist(self._read).weights().items():
+                    weights[token] += count * weight
+        if said.speaker:
+            for token in self._read(said.speaker).tokens:
+                weights[token] += _OWN
+        for token in self._read(said.day).tokens:
+            weights[token] += 1.0
+        return Row(
+            id=said.id,
+            layer="L0",
+            kind="turn",
+            text=said.text[:SHOWN],
+            owner=said.owner,
+            source=" ".join(part for part in (said.speaker, said.session) if part),
+            as_of=said.at,
+            created=said.at,
+            weights=weights,
+            session=said.session,
+            scope=own.scope,
+            origin="user",
+            extra={
+                "user": said.user[:SHOWN],
+                "assistant": said.assistant[:SHOWN],
+                "speaker": said.speaker,
+                "completed": said.completed,
+                "turn": said.turn,
+            }
+            | own.extra(),
+        )
+
+
+class _Said:
+    """One turn as far as it is known."""
+
+    def __init__(self, row_id: str, owner: str, session: str, at: int) -> None:
+        self.id = row_id
+        self.owner = owner
+        self.session = session
+        self.at = at
+        self.turn = self.user = self.assistant = self.speaker = ""
+        self.completed: bool | None = None
+        self._gist: Gist | None = None
+
+    def merge(self, data: Mapping[str, Any]) -> None:
+        """Take over what `data` knows; nothing it leaves open is lost."""
+        for name in ("turn", "user", "assistant", "speaker"):
+            value = data.get(name)
+            if value and value != getattr(self, name):
+                setattr(self, name, str(value))
+                self._gist = None
+        if data.get("completed") is not None:
+            self.completed = bool(data["completed"])
+
+    @property
+    def text(self) -> str:
+        """What is shown."""
+        user = f"{self.speaker}: {self.user}" if self.speaker else self.user
+        return f"{user}\n→ {self.assistant}" if self.assistant else user
+
+    @property
+    def day(self) -> str:
+        """The date, as text to be found by."""
+        from hermes_memory_plugin.layers.facts import moment
+
+        at = moment(self.at)
+        return at.strftime("%Y-%m-%d %B") if at else ""
+
+    def gist(self, read: Read) -> Gist:
+        """What the turn speaks of."""
+        if self._gist is None:
+            self._gist = read(f"{self.user}\n{self.assistant}"[:SHOWN])
+        return self._gist
+
+
+def _kept(data: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: data[name] for name in names if data.get(name) not in (None, "")}
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str) if value else ""

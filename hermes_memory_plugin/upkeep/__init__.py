@@ -1,0 +1,1 @@
+"""What keeps the stores in order behind the scenes."""

@@ -1,0 +1,104 @@
+"""The state of a memory as plain data: what `status` shows and `doctor` judges."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hermes_memory_plugin._version import __version__
+from hermes_memory_plugin.errors import HermesMemoryError
+from hermes_memory_plugin.home import shared_place, unwritable
+from hermes_memory_plugin.store.journal import live_journals
+
+if TYPE_CHECKING:
+    from hermes_memory_plugin.memory import Memory
+
+WEEK = 7 * 86_400_000_000
+
+
+def status(memory: Memory) -> dict[str, Any]:
+    """Rows by layer and owner, sizes, journals, counters of the last week, and every problem in a sentence."""
+    reader = memory.reader
+    reader.refresh()
+    owners = reader.index.owners()
+    journals = live_journals(memory.folder / "journal")
+    ledgers: dict[str, Any] = {}
+    problems = list(reader.problems())
+    for ledger in (memory.archive.facts, memory.archive.logs):
+        try:
+            ledgers[ledger.name] = ledger.status()
+        except HermesMemoryError as error:
+            ledgers[ledger.name] = {"error": str(error)}
+            problems.append(str(error))
+        else:
+            problems += [f"a damaged file was moved aside: {path}" for path in ledgers[ledger.name]["damaged"]]
+    events = _events(memory, problems)
+    problems += [str(error) for error in memory.setting_errors()]
+    problems += memory.owners.problems()
+    problems += [text for text in (unwritable(memory.home), shared_place(memory.home)) if text]
+    last = memory.archive.drainer.last
+    if last is not None:
+        problems += [f"drain of {name}: {error}" for name, error in last.errors.items()]
+    return {
+        "version": __version__,
+        "home": str(memory.home),
+        "rows": reader.rows_by_layer(),
+        "owners": owners,
+        "index": {
+            "rows": len(reader.index),
+            "generation": reader.index.manifest.generation,
+            "tokenizer": reader.index.tokenizer,
+            "failures": reader.index.failures,
+        },
+        "ledgers": ledgers,
+        "journals": [{"name": file.name, "bytes": file.size, "alive": file.alive} for file in journals],
+        "bytes": sum(size for size in _sizes(memory.folder)),
+        "events": events,
+        "degraded": {name: n for name, n in events.items() if name in DEGRADED},
+        "problems": problems,
+    }
+
+
+DEGRADED: dict[str, str] = {
+    "recall_late": "recall missed its deadline; nothing was injected",
+    "recall_busy": "no worker was free for a recall; nothing was injected",
+    "recall_failed": "a recall failed; nothing was injected",
+    "hook_failed": "a hook failed",
+    "journal_failed": "a record could not be stored",
+    "plugin_failed": "another plugin failed",
+    "plugin_slow": "another plugin was too slow",
+    "drain_failed": "the ledgers could not be fed",
+    "ledger_corrupt": "a damaged ledger was moved aside",
+    "index_rebuilt": "the index was damaged and rebuilt",
+    "index_damaged": "the index is damaged; rows come from the journal alone",
+    "event_lost": "a counter could not be stored",
+    "audit_lost": "the audit of a recall could not be stored",
+}
+"""What each counter that speaks of degraded service means."""
+
+
+def _events(memory: Memory, problems: list[str]) -> dict[str, int]:
+    """Counters of the last week: those in logs.db, those still in a journal, those that never got there."""
+    since = time.time_ns() // 1000 - WEEK
+    events: dict[str, int] = {}
+    try:
+        events = dict(memory.archive.events(since))
+    except HermesMemoryError as error:
+        problems.append(str(error))
+        events = dict(memory.events)
+    for name in ("event_lost", "audit_lost"):
+        if memory.events[name]:
+            events[name] = events.get(name, 0) + memory.events[name]
+    return events
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                yield (Path(parent) / name).lstat().st_size
+            except OSError:
+                continue
