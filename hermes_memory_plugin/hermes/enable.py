@@ -6,12 +6,9 @@ untouched and the error says why.
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import stat
 import tempfile
-from collections.abc import MutableMapping, MutableSequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,6 +18,7 @@ from typing import Any
 from hermes_memory_plugin.errors import HermesMemoryError
 
 NAME = "hermes-memory"
+_ODD = "it is written in a way that cannot be edited without changing something else"
 
 
 class ConfigNotEdited(HermesMemoryError):
@@ -71,46 +69,35 @@ def _edit(home: Path, name: str, *, on: bool) -> Change:
         )
     before = _read(path)
     wanted = _plain(path, before)
-    if not _toggle(path, wanted, name, on=on):
+    steps = _toggle(path, wanted, name, on=on)
+    if not steps:
         return Change(path, on, changed=False)
-    after = _as_json(before, wanted) if before.lstrip().startswith("{") else None
-    if after is None:
-        after = _as_yaml(path, before, name, on=on)
+    after = _edited(path, before, name, steps)
     if _plain(path, after) != wanted:
-        raise ConfigNotEdited(path, "it uses YAML that cannot be edited without changing something else")
+        raise ConfigNotEdited(path, _ODD)
     backup = _backup(path, before) if path.exists() else None
     _replace(path, after)
     return Change(path, on, changed=True, backup=backup)
 
 
-def _toggle(path: Path, config: MutableMapping[str, Any], name: str, *, on: bool) -> bool:
-    """Set the plugin in parsed config; False when nothing had to change."""
+def _toggle(path: Path, config: dict[str, Any], name: str, *, on: bool) -> list[tuple[str, str]]:
+    """Set the plugin in the parsed config; returns what had to be done, as ("add" | "remove", list)."""
     plugins = config.get("plugins")
-    if plugins is None:
-        if not on:
-            return False
-        plugins = config["plugins"] = {}
-    if not isinstance(plugins, MutableMapping):
+    if plugins is not None and not isinstance(plugins, dict):
         raise ConfigNotEdited(path, "`plugins` is not a mapping")
-    lists: dict[str, MutableSequence[Any]] = {}
+    lists = plugins or {}
     for key in ("enabled", "disabled"):
-        value = plugins.get(key)
-        if value is not None and not isinstance(value, MutableSequence):
+        if lists.get(key) is not None and not isinstance(lists[key], list):
             raise ConfigNotEdited(path, f"`plugins.{key}` is not a list")
-        if value is not None:
-            lists[key] = value
-    changed = False
-    for key in ("disabled",) if on else ("enabled",):
-        while name in lists.get(key, ()):
-            lists[key].remove(name)
-            changed = True
-    if on and name not in lists.get("enabled", ()):
-        if "enabled" in lists:
-            lists["enabled"].append(name)
-        else:
-            plugins["enabled"] = [name]
-        changed = True
-    return changed
+    steps = []
+    off_list = "disabled" if on else "enabled"
+    if name in (lists.get(off_list) or ()):
+        steps.append(("remove", off_list))
+        lists[off_list] = [one for one in lists[off_list] if one != name]
+    if on and name not in (lists.get("enabled") or ()):
+        steps.append(("add", "enabled"))
+        config["plugins"] = {**lists, "enabled": [*(lists.get("enabled") or ()), name]}
+    return steps
 
 
 def _read(path: Path) -> str:
@@ -141,53 +128,18 @@ def _plain(path: Path, text: str) -> dict[str, Any]:
     return loaded
 
 
-def _as_json(text: str, wanted: dict[str, Any]) -> str | None:
-    """JSON is YAML too, and stays JSON; None when the text is not JSON after all."""
+def _edited(path: Path, text: str, name: str, steps: list[tuple[str, str]]) -> str:
+    from yaml import YAMLError
+
+    from hermes_memory_plugin.hermes.yaml_edit import Text, TooOdd
+
     try:
-        if json.loads(text.removeprefix("\ufeff")) is None:
-            return None
-    except ValueError:
-        return None
-    second = text.splitlines()[1] if "\n" in text.strip() else ""
-    indent = len(second) - len(second.lstrip()) or None
-    return json.dumps(wanted, ensure_ascii=False, indent=indent) + ("\n" if text.endswith("\n") else "")
-
-
-def _as_yaml(path: Path, text: str, name: str, *, on: bool) -> str:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-    from ruamel.yaml.util import load_yaml_guess_indent
-
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = 1_000_000
-    try:
-        _, indent, offset = load_yaml_guess_indent(text)
-        if indent:
-            yaml.indent(mapping=_mapping_indent(text), sequence=indent, offset=offset or 0)
-        config = yaml.load(text)
-        if config is None:
-            return (
-                text
-                + ("" if not text or text.endswith("\n") else "\n")
-                + f"plugins:\n  enabled:\n  - {name}\n"
-            )
-        _toggle(path, config, name, on=on)
-        out = io.StringIO()
-        yaml.dump(config, out)
-    except (YAMLError, ValueError, RecursionError, NotImplementedError, AttributeError) as error:
-        raise ConfigNotEdited(path, f"it cannot be edited ({' '.join(str(error).split())[:300]})") from None
-    edited = out.getvalue()
-    return edited.replace("\n", "\r\n") if "\r\n" in text and "\r\n" not in edited else edited
-
-
-def _mapping_indent(text: str) -> int:
-    """How far the first nested key stands in."""
-    for line in text.splitlines():
-        bare = line.lstrip(" ")
-        if bare and not bare.startswith(("#", "-")) and ":" in bare and len(line) > len(bare):
-            return len(line) - len(bare)
-    return 2
+        editor = Text(text)
+        for verb, key in steps:
+            (editor.add if verb == "add" else editor.remove)("plugins", key, name)
+        return editor.result()
+    except (TooOdd, YAMLError, IndexError):
+        raise ConfigNotEdited(path, _ODD) from None
 
 
 def _backup(path: Path, text: str) -> Path:
