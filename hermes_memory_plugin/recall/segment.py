@@ -62,8 +62,11 @@ _LIGATURES = {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d
 _SPLIT = re.compile(r"[-./\\:@&'_]+")
 _LONGEST = 96
 
+Cut = Callable[[str], list[str]]
+
 _lock = threading.Lock()
-_cut: Callable[[str], list[str]] | None = None
+_cut: Cut | None = None
+_has_word: Callable[[str], bool] = bool  # replaced together with _cut
 _name = ""
 _cache_folder: Path | None = None
 _stems: dict[str, str] = {}
@@ -107,6 +110,17 @@ def tokens(text: str) -> list[str]:
                 out.append(run[:_LONGEST])
             out += map(str.__add__, run, run[1:])
     return out
+
+
+def words(run: str) -> list[str]:
+    """The words of a run of Chinese characters; empty without a segmenter."""
+    return (_cut or _load())(run)
+
+
+def is_word(word: str) -> bool:
+    """Whether the segmenter's dictionary has the word; False without a segmenter."""
+    _load()
+    return _has_word(word)
 
 
 def stem(word: str) -> str:
@@ -223,33 +237,32 @@ def _load_stemmer() -> Callable[[str], str]:
     return lambda word: str(stemmer.stemWord(word))
 
 
-def _load() -> Callable[[str], list[str]]:
-    global _cut, _name
+def _load() -> Cut:
+    global _cut, _has_word, _name
     with _lock:
         if _cut is None:
-            _name, _cut = _best()
+            _name, _has_word, _cut = _best()
         return _cut
 
 
-def _best() -> tuple[str, Callable[[str], list[str]]]:
+def _best() -> tuple[str, Callable[[str], bool], Cut]:
     for engine, load in _ENGINES:
         try:
-            cut = load()
+            has_word, cut = load()
         except Exception:  # a broken wheel must not take recall with it
             continue
-        return f"{FORMAT}/{engine}-{_version(engine)}", cut
-    return f"{FORMAT}/pairs", lambda run: []
+        return f"{FORMAT}/{engine}-{_version(engine)}", has_word, cut
+    return f"{FORMAT}/pairs", lambda word: False, lambda run: []
 
 
-def _rjieba() -> Callable[[str], list[str]]:
+def _rjieba() -> tuple[Callable[[str], bool], Cut]:
     import rjieba
 
-    cut: Callable[[str], list[str]] = rjieba.cut
-    cut("预热")
-    return cut
+    rjieba.cut("预热")
+    return rjieba.has_word, rjieba.cut
 
 
-def _jieba() -> Callable[[str], list[str]]:
+def _jieba() -> tuple[Callable[[str], bool], Cut]:
     import logging
 
     import jieba
@@ -259,11 +272,10 @@ def _jieba() -> Callable[[str], list[str]]:
         _cache_folder.mkdir(parents=True, exist_ok=True)
         jieba.dt.tmp_dir = str(_cache_folder)
     jieba.initialize()
-    cut: Callable[[str], list[str]] = jieba.lcut
-    return cut
+    return lambda word: bool(jieba.dt.FREQ.get(word)), jieba.lcut
 
 
-_ENGINES: tuple[tuple[str, Callable[[], Callable[[str], list[str]]]], ...] = (
+_ENGINES: tuple[tuple[str, Callable[[], tuple[Callable[[str], bool], Cut]]], ...] = (
     ("rjieba", _rjieba),
     ("jieba", _jieba),
 )

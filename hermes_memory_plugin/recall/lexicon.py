@@ -1,0 +1,386 @@
+"""Who a text speaks of: companies, indices, funds and sectors, by code, name, alias, pinyin or a near miss.
+
+A `Lexicon` starts with the built-in list, learns the pairs it reads (`learn`), takes the user's own
+(`load_entities`) and those of plugins (`add`). Thread-safe. What the user says beats what is built in, which beats
+what was learned from text: no text can rename a company.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from hermes_memory_hookspecs import Entity
+from hermes_memory_plugin.recall import catalogue, metrics, pairs, segment, tickers, typos
+from hermes_memory_plugin.recall.normalise import fold, lowered, normalise
+from hermes_memory_plugin.recall.terms import Hit, Terms
+
+Via = Literal["code", "name", "alias", "pinyin", "initials", "learned", "user", "typo"]
+FLOOR = 0.5
+_SURE: dict[Via, float] = {
+    "code": 1,
+    "user": 0.98,
+    "name": 0.97,
+    "alias": 0.92,
+    "learned": 0.85,
+    "pinyin": 0.85,
+    "initials": 0.75,
+    "typo": 0.65,
+}
+_MOST_LEARNED = 20_000
+_MOST_TEXT = 20_000
+
+MARKET_TALK = re.compile(
+    r"股(?!东大会纪要)|板块|行业|赛道|龙头|概念|估值|市值|市盈|市净|财报|年报|季报|中报|研报|业绩|营收|净利|毛利|分红|股息|评级|目标价|代码|证券|基金|etf|转债|指数|大盘|行情|走势"
+    r"|涨|跌|买入|卖出|加仓|减仓|建仓|持仓|仓位|止损|止盈|看多|看空|抄底|选股|标的|配置|投资|上市|收盘|开盘|成交|券商|(?<![a-z])(?:pe|pb|ps|roe|eps|ttm|ipo|adr)(?![a-z])"
+    r"|\b(?:stocks?|shares?|ticker|equity|equities|valuation|earnings|revenue|dividend|market cap|price target|portfolio|position|holdings?|invest\w*|bullish|bearish|buy|sell|long|short|rating|sector|nasdaq|nyse|index|trading|traded|analysts?|quarter|guidance|margins?)\b"
+)
+_ERRAND = re.compile(
+    r"信用卡|储蓄卡|银行卡|开户|开卡|取钱|存钱|转账|账号|账户|网点|柜台|\batm\b|还款|房贷|车贷|排队|话费|套餐|宽带|流量|手机号|营业厅|充值|快递|包裹|寄|机票|航班|值机|外卖|下单|购物|优惠券|会员|理赔"
+    r"|credit card|debit card|my account|flight|parcel|delivery|pie|juice"
+)
+_ERRAND_SECTORS = frozenset({"银行", "运营商", "交运", "航空", "保险", "互联网", "美股", "零售", "证券"})
+_NOT_A_COMPANY = re.compile(r"行业|产业|市场|学院|大学|学会|协会|研究院|业(?![绩务])|人民(?!币)")
+_HAN = re.compile("[\u3400-\u9fff]+")
+_LATIN_WORD = re.compile(r"(?<![a-z0-9_])[a-z]{2,24}(?![a-z0-9_])")
+_HONG_KONG = re.compile(r"港股|h股|港交所|hong kong|\bh[- ]shares?\b|hkex|港元|港币")
+_AMERICA = re.compile(r"美股|\badr\b|nasdaq|nyse|纳斯达克上市|us[- ]listed|\bus stocks?\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """An entity a text speaks of, and how sure that is (0.5 to 1)."""
+
+    entity_id: str
+    name: str
+    text: str
+    kind: str
+    confidence: float
+    start: int
+    end: int
+    via: Via
+
+
+class _Ref(NamedTuple):
+    id: str
+    weak: bool
+    via: Via
+
+
+class Lexicon:
+    """The names one memory knows."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._entities: dict[str, Entity] = {}
+        self._sectors: dict[str, tuple[str, ...]] = {}
+        self._members: dict[str, tuple[str, ...]] = {}
+        self._twins: dict[str, tuple[str, ...]] = {}
+        self._terms: Terms[_Ref] | None = None
+        self._rank: dict[str, int] = {}
+        self._learned: dict[str, str] = {}
+        self._typos: typos.Typos | None = None
+        self._latin: dict[str, list[str]] | None = None
+
+    def warm(self) -> None:
+        """Read the built-in list now (about 10 ms); otherwise the first use does."""
+        self._ready()
+
+    def link(self, text: str, *, context: str = "", floor: float = FLOOR) -> list[Mention]:
+        """Who the text speaks of, each entity once, in the order of the text.
+
+        `context` is text beside it (a title, the question before) that may say that a word means a stock.
+        At most the first 20,000 characters are read.
+        """
+        terms = self._ready()
+        folded = fold(text[:_MOST_TEXT])
+        normal = lowered(folded)
+        if len(normal) < 2:
+            return []
+        talk = bool(
+            MARKET_TALK.search(normal)
+            or metrics.find(normal)
+            or (context and MARKET_TALK.search(normalise(context)))
+        )
+        codes = tickers.find(normal, folded, self._entities, market_talk=talk)
+        found: dict[str, Mention] = {}
+        masked = list(normal)
+        for code in codes:
+            self._put(
+                found, self._mention(_Ref(code.id, False, "code"), normal, code.start, code.end, code.sure)
+            )
+            masked[code.start : code.end] = " " * (code.end - code.start)
+        rest = "".join(masked)
+        talk = talk or bool(found)
+        weak: list[Hit[_Ref]] = []
+        for hit in terms.find(rest):
+            if not self._stands_alone(rest, hit):
+                continue
+            masked[hit.start : hit.end] = " " * (hit.end - hit.start)
+            if hit.value.weak:
+                weak.append(hit)
+            elif (sure := self._sure(hit.value, rest, talk)) > 0:
+                self._put(
+                    found, self._mention(self._listing(hit.value, rest), rest, hit.start, hit.end, sure)
+                )
+        if weak and (talk or any(mention.kind != "sector" for mention in found.values())):
+            for hit in weak:
+                sure = _SURE[hit.value.via] - 0.2
+                self._put(
+                    found, self._mention(self._listing(hit.value, rest), rest, hit.start, hit.end, sure)
+                )
+        self._near("".join(masked), terms, talk, found)
+        return sorted((m for m in found.values() if m.confidence >= floor), key=lambda mention: mention.start)
+
+    def learn(self, text: str) -> list[Entity]:
+        """Take up the name–code pairs a text states: 贵州茅台（600519.SH）, ``"ts_code": …, "name": …``; the new ones."""
+        new = []
+        self._ready()
+        for code, name in pairs.find(text):
+            key = normalise(name)
+            with self._lock:
+                if (
+                    len(self._learned) >= _MOST_LEARNED
+                    or key in self._learned
+                    or not self._may_learn(code, key)
+                ):
+                    continue
+                self._learned[key] = code
+                known = self._entities.get(code)
+                entity = known or Entity(code, name, tickers.kind_of(code))  # type: ignore[arg-type]
+                if known and name not in (known.name, *known.aliases):
+                    entity = Entity(code, known.name, known.kind, (*known.aliases, name))
+                self._entities[code] = entity
+                self._name(key, _Ref(code, False, "learned"))
+            new.append(entity)
+        return new
+
+    def learn_pinyin(self) -> None:
+        """Give learned names their pinyin (imports pypinyin: for background threads)."""
+        from hermes_memory_plugin.recall.pinyin import keys
+
+        terms = self._ready()
+        for name, code in list(self._learned.items()):
+            for key in keys(name):
+                if terms.get(key.lower()) is None:
+                    self._name(key.lower(), _Ref(code, False, "initials" if key.isupper() else "pinyin"))
+
+    def add(self, entity: Entity, *, sectors: Iterable[str] = ()) -> None:
+        """Add an entity or further names of one; its names win over the built-in ones."""
+        self._ready()
+        with self._lock:
+            known = self._entities.get(entity.id)
+            aliases = dict.fromkeys((*(known.aliases if known else ()), *entity.aliases))
+            if known and known.name != entity.name:
+                aliases[known.name] = None
+            self._entities[entity.id] = Entity(entity.id, entity.name, entity.kind, tuple(aliases))
+            for name in (entity.name, *entity.aliases):
+                self._name(normalise(name), _Ref(entity.id, False, "user"))
+            for sector in sectors:
+                key = catalogue.sector_id(sector)
+                if key not in self._entities:
+                    self._entities[key] = Entity(key, sector, "sector")
+                    self._name(normalise(sector), _Ref(key, False, "user"))
+                self._members[key] = tuple(dict.fromkeys((*self._members.get(key, ()), entity.id)))
+                self._sectors[entity.id] = tuple(dict.fromkeys((*self._sectors.get(entity.id, ()), sector)))
+
+    def load_entities(self, path: Path) -> list[str]:
+        """Read the user's ``entities.yaml``; what is wrong in it comes back, one line each, and the rest is used."""
+        from hermes_memory_plugin.recall.entities_file import read
+
+        entries, problems = read(path)
+        for entity, sectors in entries:
+            self.add(entity, sectors=sectors)
+        return problems
+
+    def entity(self, entity_id: str) -> Entity | None:
+        """The entity with this id."""
+        self._ready()
+        return self._entities.get(entity_id)
+
+    def members(self, sector: str) -> tuple[str, ...]:
+        """The ids of a sector (``sector:白酒`` or its name)."""
+        self._ready()
+        return self._members.get(sector) or self._members.get(catalogue.sector_id(sector), ())
+
+    def sectors_of(self, entity_id: str) -> tuple[str, ...]:
+        """The names of the sectors an entity is in."""
+        self._ready()
+        return self._sectors.get(entity_id, ())
+
+    def listings(self, entity_id: str) -> tuple[str, ...]:
+        """The same company on other exchanges."""
+        self._ready()
+        return self._twins.get(entity_id, ())
+
+    def names(self, entity_id: str) -> tuple[str, ...]:
+        """Every name of an entity, the one to show first."""
+        entity = self.entity(entity_id)
+        return (entity.name, *entity.aliases) if entity else ()
+
+    def _ready(self) -> Terms[_Ref]:
+        if self._terms is None:
+            with self._lock:
+                if self._terms is None:
+                    self._terms = self._built_in()
+        return self._terms
+
+    def _built_in(self) -> Terms[_Ref]:
+        members: dict[str, list[str]] = {}
+        for rank, item in enumerate(catalogue.load().values()):
+            self._rank[item.id] = rank
+            self._entities[item.id] = Entity(
+                item.id, item.name, item.kind, tuple(name.text for name in item.names[1:])
+            )
+            self._twins[item.id] = tuple(item.twins)
+            self._sectors[item.id] = tuple(item.sectors)
+            if not item.second_listing:
+                for sector in item.sectors:
+                    members.setdefault(catalogue.sector_id(sector), []).append(item.id)
+        self._members = {sector: tuple(ids) for sector, ids in members.items()}
+        terms: Terms[_Ref] = Terms()
+        terms.fill(_built_in_names())
+        return terms
+
+    def _name(self, key: str, ref: _Ref) -> None:
+        self._ready().add(key, ref)
+        self._typos = self._latin = None
+
+    def _may_learn(self, code: str, key: str) -> bool:
+        known = self._ready().get(key)
+        if known is not None or len(key) < 2 or key in segment.STOP:
+            return False
+        entity = self._entities.get(code)
+        # A company of the list has its names; a further one must at least share characters with them.
+        return entity is None or any(
+            len(set(key) & set(normalise(name))) >= 2 for name in (entity.name, *entity.aliases)
+        )
+
+    def _stands_alone(self, text: str, hit: Hit[_Ref]) -> bool:
+        """Whether the stretch is a name here, and not part of other words (东财 in 广东财政, 中国银行 in 中国银行业)."""
+        name = text[hit.start : hit.end]
+        if not "\u3400" <= name[-1] <= "\u9fff":
+            return True
+        if hit.value.id[0] != "s" and _NOT_A_COMPANY.match(text, hit.end):
+            return False
+        return not ((len(name) == 2 or hit.value.weak) and _cut_across(text, hit.start, hit.end))
+
+    def _sure(self, ref: _Ref, text: str, talk: bool) -> float:
+        sure = _SURE[ref.via]
+        if (
+            not talk
+            and not _ERRAND_SECTORS.isdisjoint(self._sectors.get(ref.id, ()))
+            and _ERRAND.search(text)
+        ):
+            return 0.0
+        return sure
+
+    def _listing(self, ref: _Ref, text: str) -> _Ref:
+        """The listing a name means: the first of the list, or that of the exchange the text speaks of."""
+        if twins := self._twins.get(ref.id):
+            wanted = ".HK" if _HONG_KONG.search(text) else "" if _AMERICA.search(text) else None
+            for twin in twins if wanted is not None else ():
+                if twin.endswith(".HK") if wanted else "." not in twin:
+                    return ref._replace(id=twin)
+        return ref
+
+    def _near(self, text: str, terms: Terms[_Ref], talk: bool, found: dict[str, Mention]) -> None:
+        if self._typos is None or self._latin is None:
+            names = [(name, ref) for name, ref in terms.items() if not ref.weak and ref.id[0] != "s"]
+            latin: dict[str, list[str]] = {}
+            for name, ref in names:
+                if name.isascii() and name.isalpha() and ref.via != "initials":
+                    latin.setdefault(name[0], []).append(name)
+            self._latin = latin
+            self._typos = typos.Typos(name for name, _ in names)
+        for run in _HAN.finditer(text):
+            if len(run[0]) < 3:
+                continue
+            for near in self._typos.find(run[0], lambda start, end, wrong, run=run: _own_word(run[0], wrong)):  # type: ignore[misc]
+                self._put_near(
+                    found, terms.get(near.name), text, run.start() + near.start, run.start() + near.end
+                )
+        spans = [match.span() for match in _LATIN_WORD.finditer(text)]
+        for place, (start, end) in enumerate(spans):
+            for last in range(place + 1, min(place + 6, len(spans))):  # gui zhou mao tai
+                if spans[last][0] != spans[last - 1][1] + 1 or spans[last][1] - start > 30:
+                    break
+                ref = terms.get(text[start : spans[last][1]].replace(" ", ""))
+                if ref and ref.via == "pinyin":
+                    self._put_near(found, ref, text, start, spans[last][1])
+            if end - start >= 6 and (talk or len(text.strip()) <= 24):
+                name = typos.latin(text[start:end], self._latin.get(text[start], ()))
+                self._put_near(found, terms.get(name) if name else None, text, start, end)
+
+    def _put_near(self, found: dict[str, Mention], ref: _Ref | None, text: str, start: int, end: int) -> None:
+        if ref:
+            near = self._listing(ref, text)._replace(via="typo")
+            self._put(found, self._mention(near, text, start, end, _SURE["typo"]))
+
+    def _mention(self, ref: _Ref, text: str, start: int, end: int, sure: float) -> Mention:
+        entity = self._entities.get(ref.id)
+        name = entity.name if entity else ref.id
+        kind = entity.kind if entity else tickers.kind_of(ref.id)
+        return Mention(ref.id, name, text[start:end], kind, round(sure, 2), start, end, ref.via)
+
+    @staticmethod
+    def _put(found: dict[str, Mention], mention: Mention) -> None:
+        known = found.get(mention.entity_id)
+        if known is None or known.confidence < mention.confidence:
+            found[mention.entity_id] = mention
+
+
+def _built_in_names() -> Iterator[tuple[str, _Ref]]:
+    for item in catalogue.load().values():
+        if item.second_listing:
+            continue
+        for place, name in enumerate(item.names):
+            yield name.text.lower(), _Ref(item.id, name.weak, "alias" if place else "name")
+    for entity, keys in catalogue.pinyin():
+        sector = entity[0] == "s"
+        for key in keys:
+            initials = key.isupper()
+            weak = sector or (initials and len(key) == 3 and key not in _SHORT_INITIALS)
+            yield key.lower(), _Ref(entity, weak, "initials" if initials else "pinyin")
+
+
+_SHORT_INITIALS = frozenset({"BYD", "WLY", "PZH", "THS"})
+
+
+def _cut_across(text: str, start: int, end: int) -> bool:
+    """Whether a dictionary word of the text lies across an edge of the stretch."""
+    left = start
+    while left > 0 and start - left < 6 and "\u3400" <= text[left - 1] <= "\u9fff":
+        left -= 1
+    right = end
+    while right < len(text) and right - end < 6 and "\u3400" <= text[right] <= "\u9fff":
+        right += 1
+    if left == start and right == end:
+        return False
+    at = left
+    for word in segment.words(text[left:right]):
+        stop = at + len(word)
+        if (
+            len(word) > 1
+            and at < end
+            and start < stop
+            and (at < start or stop > end)
+            and segment.is_word(word)
+        ):
+            return not (at <= start and stop >= end and word.endswith(("股", "家")))
+        at = stop
+    return False
+
+
+def _own_word(run: str, wrong: int) -> bool:
+    """Whether the character belongs to a dictionary word of two characters or more there."""
+    at = 0
+    for word in segment.words(run):
+        if at <= wrong < at + len(word):
+            return len(word) > 1 and segment.is_word(word)
+        at += len(word)
+    return False
