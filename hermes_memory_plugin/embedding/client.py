@@ -75,8 +75,6 @@ class Client:
             raise Again(f"it cannot be reached: {self.shown(str(error.reason))}") from error
         except (OSError, http.client.HTTPException) as error:
             raise Again(f"the connection broke: {self.shown(f'{type(error).__name__}: {error}')}") from error
-        except ValueError as error:  # a key that fits no header
-            raise self._wrong(f"the request cannot be made: {self.shown(str(error))}") from None
 
     def shown(self, text: str) -> str:
         """`text` for a message: one short line without the key."""
@@ -95,6 +93,14 @@ class Client:
                 "openai",
                 f"the environment variable {self._key_env} is not set",
                 "embedding.key_env names the variable that holds the key (not the key itself): set that variable.",
+            )
+        if (
+            not key.isascii() or not key.isprintable() or " " in key
+        ):  # http.client would show it in its complaint
+            raise EmbedderUnavailable(
+                "openai",
+                f"the environment variable {self._key_env} holds something that cannot be a key",
+                "Set it to the key alone: one line, no blanks.",
             )
         return key
 

@@ -30,6 +30,8 @@ def as_unit(values: Any, *, name: str, count: int, dimension: int = 0) -> Vector
         array = np.asarray(values, dtype=np.float32)
     except (TypeError, ValueError, OverflowError) as error:
         raise _wrong(name, "what came back is not a list of equally long vectors") from error
+    if array.shape == (0,) and count:
+        raise _wrong(name, f"0 vectors came back for {count} texts")
     if array.ndim != 2 or array.shape[1] == 0:
         raise _wrong(name, f"what came back has the shape {array.shape}, not texts by numbers")
     if len(array) != count:
