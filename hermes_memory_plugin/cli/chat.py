@@ -1,0 +1,164 @@
+"""`/memory VERB` in a conversation: short plain answers, for the owner of that conversation alone."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes_memory_hookspecs.types import Owner
+from hermes_memory_plugin.cli.output import one_line, shown
+from hermes_memory_plugin.cli.views import audit_lines, handle_of, owner_rows
+from hermes_memory_plugin.errors import HermesMemoryError, NotFound
+
+if TYPE_CHECKING:
+    from hermes_memory_plugin.memory import Memory
+
+LONGEST = 3_000
+"""Characters of an answer; messengers cut or refuse longer ones."""
+
+_RULE = re.compile(r"(偏好|规则|禁忌|preference|rule)\s*[:：]", re.IGNORECASE)
+"""How somebody says that it is meant for every conversation."""
+
+_HELP = """/memory status: how much is remembered, and whether all is well
+/memory recall QUESTION: what is known about it
+/memory remember TEXT: keep it (begin with "偏好：" or "rule:" for one that always counts)
+/memory forget HANDLE: make that row unfindable
+/memory why: what the last answer was given, and why
+/memory owners link [CODE]: be one person here and on another platform"""
+
+
+def answer(args: str, *, home: Path, owner: Owner, session: str = "", memory: Memory | None = None) -> str:
+    """The answer to `/memory ARGS`; never raises, and reaches no other owner's rows.
+
+    Takes the memory this process has open for `home` unless one is given.
+    """
+    word, _, rest = args.strip().partition(" ")
+    word, rest = word.lower(), rest.strip()
+    verb = _VERBS.get(word or "help")
+    if verb is None:
+        close = difflib.get_close_matches(word, _VERBS, n=1, cutoff=0.5)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        return f"There is no /memory {one_line(word, 40)}.{hint} Try /memory help."
+    try:
+        if memory is None:
+            from hermes_memory_plugin.plugin import runtime
+
+            memory = runtime().plugin.memory_of(home)
+        return shown(verb(_Call(memory, owner, rest)), LONGEST)
+    except HermesMemoryError as error:
+        return shown(error, 600)
+    except Exception as error:  # a chat gets a sentence, not a traceback
+        return (
+            f"That did not work ({type(error).__name__}: {one_line(error, 200)}). See `hermes-memory doctor`."
+        )
+
+
+class _Call:
+    """One command with what it may touch."""
+
+    def __init__(self, memory: Memory, owner: Owner, rest: str) -> None:
+        # Whoever sits at the machine has the command line for that; a chat has one owner.
+        if owner.key == Owner.ANY.key:
+            raise NotFound("any", "A chat belongs to one owner.")
+        self.memory = memory
+        self.owner = owner
+        self.rest = rest
+
+
+def _help(call: _Call) -> str:
+    return _HELP
+
+
+def _status(call: _Call) -> str:
+    status = call.memory.status()
+    mine = call.memory.keys(call.owner) or frozenset()
+    rows = sum(count for key, count in owner_rows(call.memory).items() if key in mine)
+    problems = status.get("problems") or []
+    lines = [f"{rows} rows are yours or shared."]
+    lines += [f"! {one_line(problem, 200)}" for problem in problems[:3]] or ["No problems."]
+    return "\n".join(lines)
+
+
+def _recall(call: _Call) -> str:
+    if not call.rest:
+        return "What about? /memory recall QUESTION"
+    found = call.memory.recall(call.rest, mode="explicit", owner=call.owner)
+    lines = []
+    for item in found.items:
+        notes = [
+            item.state if item.state != "live" else "",
+            f"{item.as_of:%Y-%m-%d}" if item.as_of else "",
+            item.source,
+        ]
+        note = ", ".join(one_line(part, 60) for part in notes if part)
+        lines.append(
+            f"{handle_of(call.memory, item.id)} {one_line(item.text, 300)}" + (f" ({note})" if note else "")
+        )
+    return "\n".join(lines) or "Nothing is known about that here."
+
+
+def _remember(call: _Call) -> str:
+    if not call.rest:
+        return "What? /memory remember TEXT"
+    rule = _RULE.match(call.rest)
+    text = call.rest[rule.end() :].strip() if rule else call.rest
+    if rule and text:
+        row = call.memory.remember(text, title=one_line(text, 60), type="user", owner=call.owner)
+    else:
+        row = call.memory.remember(call.rest, owner=call.owner)
+    return f"Remembered as {handle_of(call.memory, row)}. /memory forget {handle_of(call.memory, row)} takes it back."
+
+
+def _forget(call: _Call) -> str:
+    if not call.rest:
+        return "Which? /memory forget HANDLE (recall shows handles)"
+    try:
+        gone = call.memory.forget(call.rest, owner=call.owner, why="/memory forget")
+    except NotFound:
+        listed = _recall(call)
+        return f"Nothing was forgotten: forget by handle or exact title.\n{listed}"
+    return f"Forgotten: {', '.join(gone)}."
+
+
+def _why(call: _Call) -> str:
+    audits = call.memory.why(1, owner=call.owner)
+    return (
+        "\n".join(line for audit in audits for line, _ in audit_lines(audit))
+        or "No recall is on record here."
+    )
+
+
+def _owners(call: _Call) -> str:
+    words = call.rest.split()
+    registry = call.memory.owners
+    me = call.owner.key
+    if words[:1] == ["link"] and len(words) <= 2:
+        if len(words) == 2:
+            return f"Linked: {', '.join(sorted(registry.accept(me, words[1])))} are one person now."
+        return (
+            f"{registry.offer(me).code}\nWithin ten minutes, type on the other side: /memory owners link CODE "
+            "(or `hermes-memory owners link CODE` at the machine). It shares your rows with that side: give it to nobody."
+        )
+    if words == ["unlink"]:
+        left = registry.unlink(me)
+        return f"Unlinked from {', '.join(sorted(left))}." if left else "Nothing was linked."
+    if words in ([], ["list"]):
+        others = sorted(registry.linked(me) - {me})
+        return f"You are {me}" + (
+            f", linked with {', '.join(others)}." if others else ", linked with nobody."
+        )
+    return "/memory owners, /memory owners link [CODE], /memory owners unlink"
+
+
+_VERBS: dict[str, Callable[[_Call], str]] = {
+    "help": _help,
+    "status": _status,
+    "recall": _recall,
+    "remember": _remember,
+    "forget": _forget,
+    "why": _why,
+    "owners": _owners,
+}

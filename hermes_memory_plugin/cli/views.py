@@ -1,0 +1,143 @@
+"""How rows, calls and audits are shown, shared by the pages, the JSON and the chat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from hermes_memory_hookspecs.types import Owner, Recalled, ToolTrace
+from hermes_memory_plugin.cli.output import one_line, pairs
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hermes_memory_plugin.memory import Memory
+
+RESULT_SHOWN = 500
+
+
+def handle_of(memory: Memory, row: str) -> str:
+    """The short name people use for a row."""
+    memory.reader.refresh()
+    return memory.reader.index.handle(row)
+
+
+def item_view(memory: Memory, item: Recalled) -> dict[str, Any]:
+    """A recalled row as plain data, with the handle people use for it."""
+    return {
+        "id": item.id,
+        "handle": handle_of(memory, item.id),
+        "layer": item.layer,
+        "state": item.state,
+        "text": item.text,
+        "source": item.source,
+        "as_of": item.as_of.isoformat() if item.as_of else None,
+        "score": item.score,
+        "reasons": list(item.reasons),
+    }
+
+
+def trace_view(call: ToolTrace, *, full: bool) -> dict[str, Any]:
+    """A tool call as plain data; unless `full`, the result only begins."""
+    cut = not full and len(call.result) > RESULT_SHOWN
+    return {
+        "tool_call_id": call.tool_call_id,
+        "tool": call.tool_name,
+        "at": call.at.isoformat(),
+        "status": call.status,
+        "error": call.error,
+        "ms": call.duration_ms,
+        "session": call.session_id,
+        "turn": call.turn_id,
+        "owner": call.owner.key,
+        "args": call.args,
+        "result": call.result[:RESULT_SHOWN] if cut else call.result,
+        "result_characters": len(call.result),
+    }
+
+
+def elsewhere(memory: Memory, owner: Owner | None) -> dict[str, int]:
+    """Owners this one cannot see who do have rows: an empty answer names them."""
+    seen = memory.keys(owner)
+    if seen is None:
+        return {}
+    return {key: count for key, count in owner_rows(memory).items() if key not in seen and count}
+
+
+def owner_rows(memory: Memory) -> dict[str, int]:
+    """How many rows each owner has; the owner of our own probes is no owner."""
+    memory.reader.refresh()
+    return {key: count for key, count in memory.reader.index.owners().items() if key != PROBE.key}
+
+
+PROBE = Owner(platform="doctor", user_id="~probe")
+"""Whose rows `doctor` writes and takes away again."""
+
+
+def status_page(out: Console, status: Mapping[str, Any]) -> None:
+    """The state of a memory on one screen."""
+    from rich.text import Text
+
+    rows, owners = status.get("rows") or {}, _without_probe(status.get("owners") or {})
+    ledgers = status.get("ledgers") or {}
+    index, journals = status.get("index") or {}, status.get("journals") or []
+    waiting = sum(int(file["bytes"]) for file in journals)
+    pairs(
+        out,
+        (
+            (
+                "home",
+                f"{status.get('home', '')} ({_size(status.get('bytes', 0))}, version {status.get('version', '')})",
+            ),
+            ("rows", ", ".join(f"{layer} {count:,}" for layer, count in rows.items()) or "none yet"),
+            (
+                "owners",
+                ", ".join(f"{key} {count:,}" for key, count in list(owners.items())[:8]) or "none yet",
+            ),
+            ("index", f"{index.get('rows', 0):,} rows, generation {index.get('generation', 0)}"),
+            ("journals", f"{len(journals)} ({_size(waiting)})"),
+            ("ledgers", ", ".join(f"{name} {_size(one.get('bytes', 0))}" for name, one in ledgers.items())),
+        ),
+    )
+    for name, count in (status.get("degraded") or {}).items():
+        out.print(Text(f"! {name}: {count} in the last week", style="yellow"))
+    for problem in status.get("problems") or ():
+        out.print(Text(f"✗ {one_line(problem)}", style="red"))
+    if not status.get("problems") and not status.get("degraded"):
+        out.print(Text("✓ no problems, nothing degraded", style="green"))
+
+
+def _without_probe(owners: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: count for key, count in owners.items() if key != PROBE.key}
+
+
+def _size(count: Any) -> str:
+    size = float(count or 0)
+    for unit in ("B", "KB", "MB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GB"
+
+
+def audit_lines(audit: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """An audit record as (line, style)."""
+    at = audit.get("at")
+    when = (
+        datetime.fromtimestamp(at / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if isinstance(at, int) else ""
+    )
+    yield one_line(f"{when}  {audit.get('question', '')}", 200).strip(), "bold"
+    items, cut = audit.get("items") or [], audit.get("cut") or []
+    measured = f"{audit.get('tokens', 0)} tokens, {audit.get('ms', 0)} ms"
+    yield f"  {len(items)} given, {len(cut)} left out, {measured}", "dim"
+    for item in items:
+        name = item.get("handle") or item.get("id")
+        reasons = ", ".join(item.get("reasons") or ())
+        score = f" {item['score']:.3g}" if isinstance(item.get("score"), int | float) else ""
+        yield one_line(f"  + {name}{score}  {item.get('text', '')}  {reasons}", 200), ""
+    for item in cut:
+        name = item.get("handle") or item.get("id")
+        yield one_line(f"  - {name}  {item.get('text', '')}  {item.get('why', '')}", 200), "dim"
+    if audit.get("degraded"):
+        yield one_line(f"  degraded: {audit['degraded']}", 200), "yellow"
