@@ -28,6 +28,9 @@ from hermes_memory_plugin.tools import OUR_TOOLS, Caller
 LIMIT = 9_500
 """Characters one callback may return; Hermes moves more than 10,000 to a file."""
 
+COLD = 2.0
+"""Seconds the first turn of a process may wait for the memory to be loaded; its recall has its own deadline."""
+
 _log = logging.getLogger(__name__)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -59,7 +62,7 @@ class Bridge:
         self.sessions = sessions or Sessions()
         self._windows = Windows()
         self._pool: Pool[list[Any]] = Pool(2)
-        self._warm: set[Path] = set()
+        self._warm: dict[Path, threading.Event] = {}
         self._warm_lock = threading.Lock()
 
     @_isolated
@@ -72,7 +75,7 @@ class Bridge:
         """A user's message is about to be answered: keep it, then see what is worth knowing beside it."""
         home = host.home()
         self.warm(home)
-        conversation, new = self.sessions.meet(home, arguments)
+        conversation = self.sessions.meet(home, arguments)
         session = conversation.session
         history = arguments.get("conversation_history") or ()
         turn = OpenTurn(
@@ -80,8 +83,6 @@ class Bridge:
         )
         context = self._context(conversation, history)
         self._interrupted(conversation, conversation.open(turn))
-        if new:
-            self.runtime.call("on_session_start", context, session=session)
         message = UserMessage(turn.user, turn.at, turn.id)
         if not message.text.strip():
             return None
@@ -92,6 +93,7 @@ class Bridge:
         answer = pairing.answer(home, session.owner, message.text)
         if answer:
             return {"context": transcript.fenced(answer)}
+        self.warm(home).wait(COLD)
         recalled = self._recalled(conversation, context, message, transcript.copied(history))
         return {"context": recalled} if recalled else None
 
@@ -99,7 +101,7 @@ class Bridge:
     def post_tool_call(self, **arguments: Any) -> None:
         """A tool call ended; it is on record when this returns."""
         home = host.home()
-        conversation = self.sessions.met(home, arguments) or self.sessions.meet(home, arguments)[0]
+        conversation = self.sessions.met(home, arguments) or self.sessions.meet(home, arguments)
         name = text(arguments, "tool_name")
         result = as_text(arguments.get("result"))
         if name in OUR_TOOLS:
@@ -131,7 +133,7 @@ class Bridge:
     def post_llm_call(self, **arguments: Any) -> None:
         """The answer is out."""
         home = host.home()
-        conversation = self.sessions.met(home, arguments) or self.sessions.meet(home, arguments)[0]
+        conversation = self.sessions.met(home, arguments) or self.sessions.meet(home, arguments)
         latest = conversation.latest()
         turn_id = text(arguments, "turn_id") or (latest.id if latest else surrogate())
         ended = conversation.close(turn_id) or [
@@ -181,7 +183,7 @@ class Bridge:
             home = host.home()
             caller = None
             if not host.in_review():  # the fork borrows the session, but the user did not ask it for anything
-                conversation = self.sessions.met(home, call) or self.sessions.meet(home, call)[0]
+                conversation = self.sessions.met(home, call) or self.sessions.meet(home, call)
                 caller = Caller(
                     session=conversation.session,
                     memory=lambda: self.runtime.plugin.memory_of(home),
@@ -193,20 +195,24 @@ class Bridge:
             caller = None
         return OUR_TOOLS[name].call(caller, arguments)
 
-    def warm(self, home: Path) -> None:
-        """Open the memory of a home in the background, once: the first recall finds everything loaded."""
+    def warm(self, home: Path) -> threading.Event:
+        """Load what the first recall of a home needs, once, in the background; the event tells when it is there."""
         with self._warm_lock:
-            if home in self._warm:
-                return
-            self._warm.add(home)
+            done = self._warm.get(home)
+            if done is not None:
+                return done
+            done = self._warm[home] = threading.Event()
 
         def load() -> None:
             try:
                 self.runtime.plugin.memory_of(home).reader.warm()
             except Exception as error:  # the first recall will meet the same error and report it
                 _log.debug("hermes-memory: warming failed: %s", error)
+            finally:
+                done.set()
 
         threading.Thread(target=load, name="hermes-memory-warm", daemon=True).start()
+        return done
 
     def _context(self, conversation: Conversation, history: Iterable[object]) -> plugin.TurnContext:
         alive = transcript.alive(history)
@@ -231,19 +237,20 @@ class Bridge:
         from hermes_memory_plugin import settings
 
         recall = settings.load(conversation.home)[0].recall
-        if not recall.enabled:
-            return ""
-        try:
-            found = self._pool.run(
-                lambda: self.runtime.call(
-                    "before_user_message",
-                    context,
-                    session=conversation.session,
-                    message=message,
-                    transcript=history,
-                ),
-                recall.deadline_ms / 1000,
+        session = conversation.session
+
+        def work() -> list[Any]:
+            if not conversation.announced:
+                conversation.announced = True
+                self.runtime.call("on_session_start", context, session=session)
+            if not recall.enabled:
+                return []
+            return self.runtime.call(
+                "before_user_message", context, session=session, message=message, transcript=history
             )
+
+        try:
+            found = self._pool.run(work, recall.deadline_ms / 1000)
         except Late:
             self._count(conversation.home, "recall_late", f"over {recall.deadline_ms} ms")
             return ""

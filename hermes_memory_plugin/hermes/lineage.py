@@ -44,6 +44,8 @@ class Conversation:
     shown_by_host: tuple[str, ...] = ()
     shown_for: str = ""
     """The session id `shown_by_host` was read for."""
+    announced: bool = False
+    """Whether the plugins were told that it began."""
     injected: bool = False
     seen: float = field(default_factory=time.monotonic)
     turns: OrderedDict[str, OpenTurn] = field(default_factory=OrderedDict)

@@ -32,7 +32,7 @@ class Sessions:
             found = self.lineages.find(home, session_id)
         return found
 
-    def meet(self, home: Path, arguments: dict[str, Any]) -> tuple[Conversation, bool]:
+    def meet(self, home: Path, arguments: dict[str, Any]) -> Conversation:
         """The conversation of a hook call that names its sender, and whether it has just begun.
 
         The owner is judged anew each time: a session may be resumed by somebody else, in another chat.
@@ -43,10 +43,8 @@ class Sessions:
         kind = _KINDS.get(platform, "user")
         owner = self._owner(home, session_id, root, platform, text(arguments, "sender_id"))
         known = self.lineages.find(home, session_id)
-        new = known is None or known.session.owner.key != owner.key or known.session.kind != kind
-        if known is None or new:
-            if known is not None:
-                self.lineages.end(home, session_id)
+        if known is None or known.session.owner.key != owner.key or known.session.kind != kind:
+            self.lineages.end(home, session_id)
             session = Session(
                 root, owner, host.profile(home), platform or "cli", text(arguments, "model"), kind
             )
@@ -62,7 +60,7 @@ class Sessions:
             )
             known.shown_for = session_id
         self.lineages.note_task(text(arguments, "task_id"), known)
-        return known, new
+        return known
 
     def note_subagent(self, home: Path, parent_id: str, child_id: str) -> None:
         """A conversation sends a subagent off: it reads what its parent may read."""
