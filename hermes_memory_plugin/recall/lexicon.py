@@ -84,7 +84,7 @@ class Lexicon:
         self._rank: dict[str, int] = {}
         self._learned: dict[str, str] = {}
         self._typos: typos.Typos | None = None
-        self._latin: dict[str, list[str]] | None = None
+        self._latin: dict[str, tuple[list[str], list[str]]] | None = None
 
     def warm(self) -> None:
         """Read the built-in list now (about 10 ms); otherwise the first use does."""
@@ -291,10 +291,10 @@ class Lexicon:
     def _near(self, text: str, terms: Terms[_Ref], talk: bool, found: dict[str, Mention]) -> None:
         if self._typos is None or self._latin is None:
             names = [(name, ref) for name, ref in terms.items() if not ref.weak and ref.id[0] != "s"]
-            latin: dict[str, list[str]] = {}
+            latin: dict[str, tuple[list[str], list[str]]] = {}
             for name, ref in names:
                 if name.isascii() and name.isalpha() and ref.via != "initials":
-                    latin.setdefault(name[0], []).append(name)
+                    latin.setdefault(name[0], ([], []))[ref.via == "pinyin"].append(name)
             self._latin = latin
             self._typos = typos.Typos(name for name, _ in names)
         for run in _HAN.finditer(text):
@@ -309,11 +309,11 @@ class Lexicon:
             for last in range(place + 1, min(place + 6, len(spans))):  # gui zhou mao tai
                 if spans[last][0] != spans[last - 1][1] + 1 or spans[last][1] - start > 30:
                     break
-                ref = terms.get(text[start : spans[last][1]].replace(" ", ""))
-                if ref and ref.via == "pinyin":
-                    self._put_near(found, ref, text, start, spans[last][1])
+                spelled = terms.get(text[start : spans[last][1]].replace(" ", ""))
+                if spelled and spelled.via == "pinyin":
+                    self._put_near(found, spelled, text, start, spans[last][1])
             if end - start >= 6 and (talk or len(text.strip()) <= 24):
-                name = typos.latin(text[start:end], self._latin.get(text[start], ()))
+                name = typos.latin(text[start:end], *self._latin.get(text[start], ((), ())))
                 self._put_near(found, terms.get(name) if name else None, text, start, end)
 
     def _put_near(self, found: dict[str, Mention], ref: _Ref | None, text: str, start: int, end: int) -> None:

@@ -75,16 +75,30 @@ class Typos:
                         yield Near(at, at + length, name), -1
 
 
-def latin(word: str, names: Iterable[str]) -> str:
-    """The one name a Latin word of six letters or more misses by one letter or one swap; empty when none or several."""
+def latin(word: str, names: Iterable[str], pinyin: Iterable[str] = ()) -> str:
+    """The one Latin name a word misses by a letter or a swap; empty when none or several.
+
+    Six letters allow a swap alone and pinyin needs eight for more: shorter ones are English words one letter on.
+    """
     if len(word) < 6:
         return ""
-    found = {
-        name
-        for name in names
-        if abs(len(name) - len(word)) <= 1 and name[0] == word[0] and _one_edit(word, name)
+    found = {name for name in names if _near(word, name, 7)} | {
+        name for name in pinyin if _near(word, name, 9)
     }
     return found.pop() if len(found) == 1 else ""
+
+
+def _near(word: str, name: str, free_from: int) -> bool:
+    if abs(len(name) - len(word)) > 1:
+        return False
+    return _swapped(word, name) or (len(name) >= free_from and _one_edit(word, name))
+
+
+def _swapped(a: str, b: str) -> bool:
+    if len(a) != len(b) or a == b:
+        return False
+    i = next(i for i in range(len(a)) if a[i] != b[i])
+    return a[i : i + 2] == b[i : i + 2][::-1] and a[i + 2 :] == b[i + 2 :]
 
 
 def _wrong(run: str, start: int, name: str) -> int:
@@ -104,6 +118,4 @@ def _one_edit(a: str, b: str) -> bool:
     i = 0
     while i < len(a) and a[i] == b[i]:
         i += 1
-    if len(a) < len(b):
-        return a[i:] == b[i + 1 :]
-    return a[i + 1 :] == b[i + 1 :] or (a[i : i + 2] == b[i : i + 2][::-1] and a[i + 2 :] == b[i + 2 :])
+    return a[i:] == b[i + 1 :] if len(a) < len(b) else a[i + 1 :] == b[i + 1 :]
