@@ -21,9 +21,11 @@ from hermes_memory_hookspecs import Fact, Owner, Session, ToolTrace, Turn, UserM
 from hermes_memory_plugin.errors import HermesMemoryError, NotFound
 from hermes_memory_plugin.home import memory_folder
 from hermes_memory_plugin.layers import facts, log
+from hermes_memory_plugin.layers.log import Half
 from hermes_memory_plugin.layers.notes import Notes
 from hermes_memory_plugin.layers.scenes import Scenes
 from hermes_memory_plugin.owners import Owners
+from hermes_memory_plugin.recall.markdown import note_record, scene_record
 from hermes_memory_plugin.store.ids import new_ulid
 from hermes_memory_plugin.store.journal import Journal
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.plugin import TurnContext
     from hermes_memory_plugin.recall.answer import Recall
     from hermes_memory_plugin.recall.reader import Reader
+    from hermes_memory_plugin.recall.recaller import Recaller
     from hermes_memory_plugin.settings import Settings
     from hermes_memory_plugin.upkeep.archive import Archive
 
@@ -65,6 +68,7 @@ class Memory:
         self._lock = threading.Lock()
         self._audits: list[tuple[dict[str, Any], str]] = []
         self._said: dict[str, set[str]] = {}
+        self._begun: set[str] = set()
         self._closed = False
 
     @classmethod
@@ -120,10 +124,25 @@ class Memory:
 
     @cached_property
     def reader(self) -> Reader:
-        """The read index and everything that turns a question into rows."""
+        """The read index, kept up to date."""
         from hermes_memory_plugin.recall.reader import Reader
 
-        return Reader(self)
+        return Reader(
+            self.folder,
+            notes=self.notes,
+            scenes=self.scenes,
+            journal=self._journal,
+            archive=lambda: self.archive,
+            hooks=self.hooks,
+            count=self.count,
+        )
+
+    @cached_property
+    def recaller(self) -> Recaller:
+        """What turns a question into a block."""
+        from hermes_memory_plugin.recall.recaller import Recaller
+
+        return Recaller(self.reader, settings=lambda: self.settings, keys=self.keys, audit=self.audit)
 
     # -- writing -------------------------------------------------------------------------------------------------
 
@@ -235,7 +254,7 @@ class Memory:
         """Write a scene (`memory/scenarios/*.md`) and return its id; the same title is replaced."""
         owner = owner or Owner()
         scene = self.scenes.save(title, body, id=id or "", as_of=facts.as_moment(as_of), owner=owner)
-        self._journal.append("scene", self.reader_record("scene", scene.note.path), owner=owner.key)
+        self._journal.append("scene", scene_record(self.folder, scene), owner=owner.key)
         self._wrote()
         return scene.note.id
 
@@ -246,7 +265,7 @@ class Memory:
         self._wrote()
         return str(data["call"])
 
-    def log_turn(self, turn: Turn, *, kind: str = "user", half: log.Half = "full") -> str:
+    def log_turn(self, turn: Turn, *, kind: str = "user", half: Half = "full") -> str:
         """Store a turn, or the half of it that is known; halves of one turn id become one row. Returns its id."""
         data = log.turn_json(turn, kind, half)
         self._journal.append("turn", data, owner=turn.owner.key, at=facts.microseconds(turn.at))
@@ -285,17 +304,34 @@ class Memory:
         session  a session's first message that is no small talk also brings the standing preferences
         window   tokens of the model's context; now sets "today"
         """
-        return self.reader.recall(
+        from hermes_memory_plugin.recall import budget
+        from hermes_memory_plugin.recall.recaller import session_id
+
+        given = session_id(session)
+        first = given not in self._begun
+        limits = self.settings.recall
+        result = self.recaller.recall(
             question,
             mode=mode,
             history=history,
             owner=owner,
-            session=session,
-            window=window,
-            limit=limit,
+            session=given if first else "",
             now=facts.as_moment(now, "now") or datetime.now(UTC),
+            limit=limit,
             project=project,
+            allowance=budget.for_turn(
+                window,
+                share=limits.share,
+                later_share=limits.later_share,
+                first=first,
+                characters=limits.max_characters,
+            )
+            if mode == "automatic"
+            else None,
         )
+        if given and result.standing:
+            self._begun.add(given)
+        return result
 
     def recall_for_turn(
         self,
@@ -305,11 +341,62 @@ class Memory:
         turn: TurnContext,
     ) -> Recall:
         """The automatic recall of a running turn: budget and repeats are judged by the live transcript."""
-        return self.reader.recall_for_turn(session, message, transcript, turn)
+        from hermes_memory_plugin.recall import block, budget
+
+        limits = self.settings.recall
+        characters = (
+            limits.max_characters if turn.characters is None else min(turn.characters, limits.max_characters)
+        )
+        said = self._said.setdefault(session.id, set())
+        notice = next(((key, text) for key, text in self.notices() if key not in said), None)
+        history = [
+            block.strip(str(one.get("content") or ""))
+            for one in transcript
+            if one.get("role") == "user" and isinstance(one.get("content"), str)
+        ]
+        if history and history[-1].strip() == message.text.strip():
+            history.pop()
+        result = self.recaller.recall(
+            message.text,
+            mode="automatic",
+            history=history[-6:],
+            owner=session.owner,
+            session=session.id,
+            turn_id=message.turn_id,
+            now=message.at,
+            project=turn.project,
+            allowance=budget.for_turn(
+                turn.window,
+                share=limits.share,
+                later_share=limits.later_share,
+                already=turn.already,
+                first=turn.first,
+                characters=characters,
+            ),
+            present=turn.present,
+            shown=turn.shown_by_host,
+            hurried=True,
+            degraded=f"hermes-memory: {notice[1]}" if notice else "",
+        )
+        if result.block and notice:
+            said.add(notice[0])
+        return result
+
+    def notices(self) -> list[tuple[str, str]]:
+        """What the user should know of degraded service: (key, one sentence)."""
+        from hermes_memory_plugin.upkeep.health import DEGRADED
+
+        counted = [
+            (name, f"{meaning} ({self.events[name]}x)")
+            for name, meaning in DEGRADED.items()
+            if self.events[name]
+        ]
+        return [*counted, *((str(error), str(error)) for error in self.setting_errors())]
 
     def trace(self, tool_call_id: str, *, owner: Owner | None = None) -> ToolTrace | None:
         """The stored call of that id or handle; None when there is none the owner may see."""
-        return self.archive.trace(tool_call_id, self.keys(owner))
+        keys = self.keys(owner)
+        return self.archive.trace(tool_call_id, keys, row=self.reader.call(tool_call_id, keys))
 
     def traces(
         self,
@@ -359,6 +446,7 @@ class Memory:
         """A session lineage ended."""
         self._flush_audits()
         self._said.pop(session.id, None)
+        self._begun.discard(session.id)
         self.archive.notify()
 
     # -- for our own modules -------------------------------------------------------------------------------------
@@ -382,19 +470,13 @@ class Memory:
         """This process's journal."""
         return self._journal
 
-    def reader_record(self, kind: str, path: Path) -> dict[str, Any]:
-        """The journal's record of a Markdown file as it stands on disk."""
-        from hermes_memory_plugin.recall.markdown import record_of
-
-        return record_of(self.folder, kind, path)
-
     def _save_note(
         self, title: str, content: str, type_: str, owner: Owner, id: str | None, origin: str, project: str
     ) -> str:
         note = self.notes.save(
             title, content, type_, owner=owner, id=id or "", origin=origin, project=project
         )
-        self._journal.append("note", self.reader_record("note", note.path), owner=owner.key)
+        self._journal.append("note", note_record(self.folder, note), owner=owner.key)
         self._wrote()
         return note.id
 

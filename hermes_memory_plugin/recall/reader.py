@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hermes_memory_plugin.errors import HermesMemoryError
 from hermes_memory_plugin.recall import markdown
-from hermes_memory_plugin.recall.gist import TOKENIZER, Analyst
+from hermes_memory_plugin.recall.gist import Analyst, tokenizer
 from hermes_memory_plugin.recall.index import Index, JournalTail, Refreshed
 from hermes_memory_plugin.recall.index_row import Change, Remove, Row
 from hermes_memory_plugin.recall.index_writer import IndexWriter
@@ -68,7 +68,7 @@ class Reader:
                 return found  # type: ignore[no-any-return]
             rows = Rows(self.analyst.read, lambda row_id: index.find(row_id, None))
             tail = JournalTail(self.folder / "journal", rows)
-            index = Index.open(self.folder / "index", tail=tail, tokenizer=TOKENIZER)
+            index = Index.open(self.folder / "index", tail=tail, tokenizer=tokenizer())
             self.__dict__["index"] = index
         if index.missing and self._has_ledgers():
             if index.notice is not None:
@@ -182,14 +182,20 @@ class Reader:
 
     def _stored_changes(self, archive: Archive) -> Iterator[Change]:
         rows = Rows(self.analyst.read, lambda row_id: None)
-        graves = [row["id"] for ledger in (archive.facts, archive.logs) for row in ledger.rows("SELECT DISTINCT id FROM tombstones")]
+        graves = [
+            row["id"]
+            for ledger in (archive.facts, archive.logs)
+            for row in ledger.rows("SELECT DISTINCT id FROM tombstones")
+        ]
         if graves:
             yield Remove(tuple(graves))
         for record in archive.stored():
             yield from rows(record)
         for edit in markdown.scan(self.folder, self._notes, self._scenes, {}):
             if edit.record is not None:
-                yield from rows(Record("", edit.kind, edit.owner, int(edit.record["updated_at"]), edit.record))
+                yield from rows(
+                    Record("", edit.kind, edit.owner, int(edit.record["updated_at"]), edit.record)
+                )
 
     def _has_ledgers(self) -> bool:
         return any((self.folder / name).exists() for name in ("facts.db", "logs.db"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +77,17 @@ class Rows:
                     approximate=bool(data.get("approximate")),
                     extra=_kept(
                         data,
-                        ("subject", "metric", "period", "unit", "basis", "holder", "currency", "title", "tool_call_id"),
+                        (
+                            "subject",
+                            "metric",
+                            "period",
+                            "unit",
+                            "basis",
+                            "holder",
+                            "currency",
+                            "title",
+                            "tool_call_id",
+                        ),
                     )
                     | gist.extra(),
                 )
@@ -90,9 +100,9 @@ class Rows:
         body = str(data.get("body") or "")
         title = str(data.get("title") or "")
         gist, head = self._read(body), self._read(title)
-        weights = Counter(gist.weights())
+        weights = dict(gist.weights())
         for token, weight in head.weights().items():
-            weights[token] += weight * _TITLE
+            weights[token] = weights.get(token, 0.0) + weight * _TITLE
         both = gist.joined(head)
         return [
             Add(
@@ -119,9 +129,9 @@ class Rows:
         data = record.data
         title, body = str(data.get("title") or ""), str(data.get("body") or "")
         gist, head = self._read(body), self._read(title)
-        weights = Counter(gist.weights())
+        weights = dict(gist.weights())
         for token, weight in head.weights().items():
-            weights[token] += weight * _TITLE
+            weights[token] = weights.get(token, 0.0) + weight * _TITLE
         both = gist.joined(head)
         summary = str(data.get("summary") or body[:200])
         return [
@@ -219,7 +229,7 @@ class Rows:
     def _turn_row(self, talk: list[_Said], place: int) -> Row:
         said = talk[place]
         own = said.gist(self._read)
-        weights: Counter[str] = Counter()
+        weights: defaultdict[str, float] = defaultdict(float)
         for offset, weight in ((0, _OWN), (-1, _BEFORE), (-2, _BEFORE_THAT), (1, _NEXT)):
             if 0 <= place + offset < len(talk):
                 for token, count in talk[place + offset].gist(self._read).weights().items():

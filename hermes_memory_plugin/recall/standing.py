@@ -41,7 +41,11 @@ def preferences(
     kept: list[Row] = []
     for row in sorted(rows, key=lambda row: row.as_of or row.created, reverse=True):
         plain = _plain(row.text)
-        if row.origin not in _ORIGINS or not plain or any(plain in text or text in plain for text in seen if text):
+        if (
+            row.origin not in _ORIGINS
+            or not plain
+            or any(plain in text or text in plain for text in seen if text)
+        ):
             continue
         seen.add(plain)
         kept.append(row)

@@ -1,0 +1,243 @@
+"""One recall from question to block: what to look for, what was found, what fits, and the record of it all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from hermes_memory_hookspecs import Owner, Recalled, Session
+from hermes_memory_plugin.layers.facts import microseconds, moment
+from hermes_memory_plugin.recall import block, budget
+from hermes_memory_plugin.recall.answer import Cut, Picked, Recall, compose, shown_line
+from hermes_memory_plugin.recall.asked import Asked
+from hermes_memory_plugin.recall.search import Candidate, Found, Search
+from hermes_memory_plugin.recall.standing import preferences
+
+if TYPE_CHECKING:
+    from hermes_memory_plugin.recall.index_row import Row
+    from hermes_memory_plugin.recall.reader import Reader
+    from hermes_memory_plugin.settings import Settings
+
+NOTE_AUTOMATIC, NOTE_EXPLICIT, LOG_LENGTH = 500, 2_000, 500
+REFRESH_MS = 150.0
+"""How long a running turn waits for rows other processes have just written; what is left comes with the next."""
+
+
+class Recaller:
+    """Recalls for one home. Stateless but for what `reader` holds."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        *,
+        settings: Callable[[], Settings],
+        keys: Callable[[Owner | None], frozenset[str] | None],
+        audit: Callable[[dict[str, Any], Owner], None],
+    ) -> None:
+        self._reader = reader
+        self._settings = settings
+        self._keys = keys
+        self._audit = audit
+
+    def recall(
+        self,
+        question: str,
+        *,
+        mode: str,
+        history: Sequence[str],
+        owner: Owner | None,
+        session: str,
+        turn_id: str = "",
+        now: datetime,
+        limit: int | None = None,
+        project: str = "",
+        allowance: budget.Budget | None = None,
+        present: frozenset[str] = frozenset(),
+        shown: Sequence[str] = (),
+        hurried: bool = False,
+        degraded: str = "",
+    ) -> Recall:
+        """See `Memory.recall`. `present`: handles that are in the transcript already; `shown`: what the host shows.
+
+        `session` "" leaves the standing preferences out.
+        """
+        began = time.perf_counter()
+        settings = self._settings()
+        refreshed = self._reader.refresh(budget_ms=REFRESH_MS if hurried else None)
+        if hurried and refreshed.backlog:
+            degraded = degraded or "the newest records are still being read"
+        if not hurried or mode == "explicit":
+            self._reader.scan_files(now=mode == "explicit")
+        keys = self._keys(owner)
+        now_us = microseconds(now) or 0
+        asked = Asked.of(question, analyst=self._reader.analyst, now=now, history=history)
+        search = Search(self._reader.index, keys, now_us, project=project)
+        allowance = allowance or budget.Budget(10**9, 10**9)
+        if mode == "explicit":
+            found = search.explicit(asked, limit=limit or 5)
+            picked = [self._picked(one, keys, explicit=True) for one in found.rows]
+            standing: list[Picked] = []
+        elif mode == "automatic":
+            limits = settings.recall
+            found = search.automatic(asked, facts=limits.max_facts, scenes=limits.max_scenes)
+            rows = list(found.rows)[:limit] if limit else list(found.rows)
+            picked, found = self._without_repeats(rows, found, keys, present)
+            standing = self._standing(asked, session, keys, now_us, project, present, shown, settings)
+        else:
+            raise ValueError(f"mode {mode!r}: automatic or explicit")
+        standing_ids = {one.item.id for one in standing}
+        text, kept, kept_standing, cuts = compose(
+            [one for one in picked if one.item.id not in standing_ids],
+            allowance,
+            standing=standing,
+            standing_tokens=settings.standing.max_tokens,
+            language=asked.language,
+            weaker=found.weaker if mode == "automatic" else 0,
+            notice=degraded,
+        )
+        result = Recall(
+            items=tuple(one.item for one in kept),
+            block=text,
+            tokens=budget.tokens(text),
+            standing=tuple(one.item for one in kept_standing),
+            handles={one.item.id: one.line.handle for one in (*kept, *kept_standing)},
+            milliseconds=(time.perf_counter() - began) * 1000,
+            degraded=degraded,
+        )
+        self._audit(
+            _record(question, mode, session, turn_id, asked, result, [*found.cut, *cuts], now_us),
+            owner or Owner(),
+        )
+        return result
+
+    def _without_repeats(
+        self, rows: list[Candidate], found: Found, keys: frozenset[str] | None, present: frozenset[str]
+    ) -> tuple[list[Picked], Found]:
+        """Rows that are in the transcript already stay out; one that took the place of such a row says so."""
+        picked, cut = [], list(found.cut)
+        for one in rows:
+            handle = self._reader.index.handle(one.row)
+            if handle in present or one.row.id in present:
+                cut.append(Cut(one.row.id, "already in the conversation"))
+                continue
+            replaced = self._replaced(one.row, present)
+            picked.append(self._picked(one, keys, replaces=replaced))
+        return picked, Found(found.rows, tuple(cut), found.weaker)
+
+    def _replaced(self, row: Row, present: frozenset[str]) -> str:
+        if not present or not row.fact_key:
+            return ""
+        for other in self._reader.index.same_key(row.fact_key, row.owner):
+            handle = self._reader.index.handle(other)
+            if other.id != row.id and handle in present:
+                return handle
+        return ""
+
+    def _picked(
+        self, one: Candidate, keys: frozenset[str] | None, *, explicit: bool = False, replaces: str = ""
+    ) -> Picked:
+        row = one.row
+        item = Recalled(
+            id=row.id,
+            layer=row.layer,  # type: ignore[arg-type]
+            text=row.text,
+            source=str((row.extra.get("call") and row.source) or row.source),
+            as_of=moment(row.as_of),
+            score=round(one.score, 4),
+            reasons=tuple(dict.fromkeys(one.reasons)),
+            state=one.state,  # type: ignore[arg-type]
+        )
+        length = NOTE_EXPLICIT if explicit else NOTE_AUTOMATIC
+        if row.layer == "L0":
+            length = LOG_LENGTH
+        later = ""
+        if one.later is not None:
+            later = _later(one.later)
+        return Picked(
+            item,
+            shown_line(item, self._reader.index.handle(row), later=later, replaces=replaces, length=length),
+        )
+
+    def _standing(
+        self,
+        asked: Asked,
+        session: str,
+        keys: frozenset[str] | None,
+        now_us: int,
+        project: str,
+        present: frozenset[str],
+        shown: Sequence[str],
+        settings: Settings,
+    ) -> list[Picked]:
+        """The standing preferences that are not in the conversation; none beside small talk."""
+        if not session or asked.small_talk or not settings.standing.max_items:
+            return []
+        index = self._reader.index
+        rows = preferences(
+            index, keys, now_us=now_us, project=project, shown=shown, limit=settings.standing.max_items
+        )
+        picked = []
+        for row in rows:
+            handle = index.handle(row)
+            if handle in present:
+                continue
+            item = Recalled(
+                id=row.id,
+                layer=row.layer,  # type: ignore[arg-type]
+                text=row.text,
+                source="",
+                as_of=moment(row.as_of),
+                reasons=("standing preference",),
+            )
+            picked.append(Picked(item, block.Line(handle, block.cut(row.text, 300))))
+        return picked
+
+
+def _later(row: Row) -> str:
+    at = moment(row.as_of)
+    value = (
+        f"{row.value:g}{row.extra.get('unit') or ''}" if row.value is not None else block.cut(row.text, 60)
+    )
+    return f"{value} ({at.date().isoformat()})" if at else value
+
+
+def _record(
+    question: str,
+    mode: str,
+    session: str,
+    turn_id: str,
+    asked: Asked,
+    result: Recall,
+    cuts: Sequence[Cut],
+    now_us: int,
+) -> dict[str, Any]:
+    items = [
+        {
+            "id": item.id,
+            "handle": result.handles.get(item.id, ""),
+            "layer": item.layer,
+            "text": item.text[:160],
+            "score": item.score,
+            "reasons": list(item.reasons),
+        }
+        for item in (*result.items, *result.standing)
+    ]
+    return {
+        "question": question[:500],
+        "mode": mode,
+        "session": session,
+        "turn": turn_id,
+        "tokens": result.tokens,
+        "ms": round(result.milliseconds, 2),
+        "items": items,
+        "cut": [{"id": one.id, "why": one.why} for one in cuts[:20]],
+        "degraded": [result.degraded] if result.degraded else [],
+        "understood": asked.understood(),
+    }
+
+
+def session_id(session: Session | str | None) -> str:
+    """The id of a session given in either form."""
+    return session.id if isinstance(session, Session) else (session or "")
