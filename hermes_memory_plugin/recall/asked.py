@@ -48,12 +48,16 @@ class Asked:
         return self.question.past_work
 
     @property
+    def pick(self) -> bool:
+        return self.question.pick
+
+    @property
     def names_time(self) -> bool:
         return self.question.names_time
 
     @property
     def language(self) -> str:
-        return "zh" if self.question.language == "zh" else "en"
+        return "en" if self.question.language == "en" else "zh"
 
     @classmethod
     def of(cls, text: str, *, analyst: Analyst, now: datetime, history: Sequence[str] = ()) -> Asked:

@@ -6,8 +6,10 @@ No lock between processes is needed to read; the holder of the drain lock alone 
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+import weakref
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,15 +59,16 @@ class Index:
         self.missing = True
         """There is nothing on disk yet (or nothing that can be used)."""
         self.failures = 0
-        self.lock = threading.RLock()
         self.retires = retires
         self.corpus = Corpus(retires)
+        self.lock = threading.RLock()
         self._seen: Signature | None = None
         self._own: set[str] = set()
         self.reading = threading.Lock()
         """Held by the one thread that reads journals."""
         self.writing = threading.RLock()
         """Held by the one thread that writes a generation."""
+        _indexes.add(self)
 
     @classmethod
     def open(
@@ -75,6 +78,15 @@ class Index:
         index = cls(folder, tail, tokenizer=tokenizer, retires=retires)
         index.adopt()
         return index
+
+    def after_fork(self) -> None:
+        """In a forked child: nothing another thread was doing then counts; all is read again from disk."""
+        self.lock, self.reading, self.writing = threading.RLock(), threading.Lock(), threading.RLock()
+        self.corpus = Corpus(self.retires)
+        self.manifest = Manifest(tokenizer=self.tokenizer)
+        self.missing, self._seen, self._own = True, None, set()
+        self.tail.restart({})
+        self.adopt()
 
     # -- what comes in ---------------------------------------------------------------------------------------------
 
@@ -113,6 +125,7 @@ class Index:
             self._refresh(None)
             with self.lock:
                 self.corpus.flush()
+                self.tail.prune()
                 return dict(self.tail.offsets), list(self.corpus.disk), list(self.corpus.memory)
 
     def _refresh(self, budget_ms: float | None) -> Refreshed:
@@ -357,3 +370,15 @@ def _by_time(view: View, numbers: Array, *, newest_first: bool) -> Sequence[int]
     order = np.lexsort((numbers, view.column("created", numbers)))
     chosen: list[int] = numbers[order[::-1] if newest_first else order].tolist()
     return chosen
+
+
+_indexes: weakref.WeakSet[Index] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for index in list(_indexes):
+        index.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -27,17 +27,20 @@ MANIFEST = "manifest.json"
 _GRACE_SECONDS = 60.0
 _TRIES = 5
 
+File = tuple[str, int, int]
+"""Name, bytes and crc32."""
+
 Signature = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One state of the index on disk. `files` and `overlay` are [name, bytes, crc32]."""
+    """One state of the index on disk."""
 
     generation: int = 0
     tokenizer: str = ""
-    files: tuple[tuple[str, int, int], ...] = ()
-    overlay: tuple[str, int, int] | None = None
+    files: tuple[File, ...] = ()
+    overlay: File | None = None
     offsets: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -108,7 +111,7 @@ def _open(folder: Path, manifest: Manifest, seen: Signature, known: Mapping[str,
     if manifest.overlay is None:
         return Loaded(manifest, seen, parts, {}, {})
     name, size, crc = manifest.overlay
-    _, arrays = read_container(folder / name, size=size, crc=crc, full=True)
+    _, arrays = read_container(folder / name, size=size, crc=crc)
     try:
         base = 0
         for part in parts:
@@ -154,23 +157,18 @@ def fresh_name(generation: int, suffix: str) -> str:
     return f"{generation:08d}-{os.urandom(4).hex()}.{suffix}"
 
 
-def save(
-    folder: Path,
-    overlay: Mapping[str, Array],
-    *,
-    generation: int,
-    tokenizer: str,
-    files: tuple[tuple[str, int, int], ...],
-    offsets: Mapping[str, int],
-) -> tuple[Manifest, Signature]:
-    """Write overlay and manifest; from the last rename on, readers see the new generation."""
+def save_overlay(folder: Path, overlay: Mapping[str, Array], generation: int) -> File:
+    """Write the state of the rows."""
     name = fresh_name(generation, "rows")
-    size, crc = write_container(folder / name, {}, overlay)
-    manifest = Manifest(generation, tokenizer, files, (name, size, crc), dict(offsets))
+    return (name, *write_container(folder / name, {}, overlay))
+
+
+def save(folder: Path, manifest: Manifest) -> Signature:
+    """Write the manifest; from the rename on, readers see this generation."""
     fields: dict[str, Any] = {
         "format": FORMAT,
-        "generation": generation,
-        "tokenizer": tokenizer,
+        "generation": manifest.generation,
+        "tokenizer": manifest.tokenizer,
         "files": manifest.files,
         "overlay": manifest.overlay,
         "offsets": manifest.offsets,
@@ -178,7 +176,7 @@ def save(
     atomic_write(folder, MANIFEST, json.dumps(fields, ensure_ascii=False, indent=1), fsync=True)
     seen = signature(folder)
     assert seen is not None
-    return manifest, seen
+    return seen
 
 
 def sweep(folder: Path, manifest: Manifest, *, at_once: bool = False) -> list[str]:

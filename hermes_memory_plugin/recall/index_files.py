@@ -67,7 +67,7 @@ def write_container(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, Ar
 
 
 def read_container(
-    path: Path, *, size: int | None = None, crc: int | None = None, full: bool = False
+    path: Path, *, size: int | None = None, crc: int | None = None
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Header and arrays (read-only views on one mmap). Raises IndexDamaged; FileNotFoundError passes."""
     try:
@@ -80,7 +80,7 @@ def read_container(
         raise
     except (OSError, ValueError) as error:
         raise IndexDamaged(path, str(error)) from error
-    if crc is not None and (full or found <= _CHECKED_BYTES) and zlib.crc32(data) != crc:
+    if crc is not None and found <= _CHECKED_BYTES and zlib.crc32(data) != crc:
         raise IndexDamaged(path, "its checksum does not match")
     length = int.from_bytes(data[8:12], "little")
     head = data[16 : 16 + length]
@@ -97,6 +97,16 @@ def read_container(
         return header["meta"], arrays
     except (ValueError, KeyError, TypeError) as error:
         raise IndexDamaged(path, f"its header cannot be read ({error})") from error
+
+
+def verify(path: Path, size: int, crc: int) -> None:
+    """Read the whole file; raises IndexDamaged when it is not what was written."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise IndexDamaged(path, str(error)) from error
+    if len(data) != size or zlib.crc32(data) != crc:
+        raise IndexDamaged(path, "its checksum does not match")
 
 
 def _aligned(offset: int) -> int:

@@ -71,7 +71,7 @@ class _Digests(dict[str, int]):
     """Digests of tokens, remembered: most tokens of a row were seen before."""
 
     def __missing__(self, token: str) -> int:
-        if len(self) >= 400_000:
+        if len(self) >= 100_000:
             self.clear()
         value = self[token] = digest(token)
         return value

@@ -54,6 +54,11 @@ class JournalTail:
             self._waiting.extend(chunk.records)
             self.offsets[chunk.journal] = chunk.end
 
+    def prune(self) -> None:
+        """Drop the offsets of journals that are gone."""
+        for name in [name for name in self.offsets if not (self.folder / name).exists()]:
+            del self.offsets[name]
+
     def restart(self, offsets: Mapping[str, int]) -> None:
         """Read again from there."""
         self._waiting.clear()

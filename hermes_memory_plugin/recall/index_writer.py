@@ -6,12 +6,13 @@ Nothing is locked against readers. A kill at any moment leaves the generation be
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hermes_memory_plugin.recall.index import Index
 from hermes_memory_plugin.recall.index_corpus import Corpus, Part, carry, joined
-from hermes_memory_plugin.recall.index_disk import Manifest, fresh_name, overlay_of, save, sweep
-from hermes_memory_plugin.recall.index_files import Array
+from hermes_memory_plugin.recall.index_disk import Manifest, fresh_name, overlay_of, save, save_overlay, sweep
+from hermes_memory_plugin.recall.index_files import Array, verify
 from hermes_memory_plugin.recall.index_row import Change
 from hermes_memory_plugin.recall.segments import Segment
 from hermes_memory_plugin.store.files import private_folder
@@ -73,10 +74,9 @@ class IndexWriter:
     def _write_all(self, *, compact: bool) -> Manifest:
         index = self._index
         offsets, disk, memory = index.caught_up()
+        if not index.missing and not memory and not compact and index.corpus.version == self._version:
+            return self._put_offsets(offsets)
         corpus = index.corpus
-        unchanged = corpus.version == self._version and offsets == index.manifest.offsets
-        if unchanged and not memory and not compact:
-            return index.manifest
         for part in memory:
             part.pinned = True
         try:
@@ -84,6 +84,16 @@ class IndexWriter:
         finally:
             for part in memory:
                 part.pinned = False
+
+    def _put_offsets(self, offsets: dict[str, int]) -> Manifest:
+        """The rows are the same, only journals went on."""
+        index = self._index
+        if offsets != index.manifest.offsets:
+            manifest = replace(index.manifest, generation=index.manifest.generation + 1, offsets=offsets)
+            seen = save(index.folder, manifest)
+            with index.lock:
+                index.adopted(manifest, seen)
+        return index.manifest
 
     def _put(
         self, corpus: Corpus, offsets: dict[str, int], disk: list[Part], memory: list[Part], *, compact: bool
@@ -96,6 +106,9 @@ class IndexWriter:
         fresh: Part | None = None
         numbers: list[Array] = []
         if fold:
+            for part in fold:
+                if part.on_disk:  # damage must not be copied
+                    verify(folder / part.segment.file, *files[part.segment.file][1:])
             new, numbers = joined(fold)
             if new.segment.rows:
                 name = fresh_name(generation, "seg")
@@ -108,14 +121,14 @@ class IndexWriter:
                 carry(fold, numbers, fresh)
             overlay = overlay_of(after, corpus.forgotten, corpus.removed)
         # What happens from here to the end comes from records behind `offsets`: whoever reads those knows it too.
-        manifest, seen = save(
-            folder,
-            overlay,
-            generation=generation,
-            tokenizer=index.tokenizer,
-            files=tuple(files[part.segment.file] for part in after),
-            offsets=offsets,
+        manifest = Manifest(
+            generation,
+            index.tokenizer,
+            tuple(files[part.segment.file] for part in after),
+            save_overlay(folder, overlay, generation),
+            offsets,
         )
+        seen = save(folder, manifest)
         with index.lock:
             if fresh is not None:
                 carry(fold, numbers, fresh)

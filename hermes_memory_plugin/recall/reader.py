@@ -16,6 +16,7 @@ from hermes_memory_plugin.recall.index import Index, JournalTail, Refreshed
 from hermes_memory_plugin.recall.index_row import Change, Remove, Row
 from hermes_memory_plugin.recall.index_writer import IndexWriter
 from hermes_memory_plugin.recall.rows import Rows
+from hermes_memory_plugin.store.drain import RETIRED
 from hermes_memory_plugin.store.locks import LockBusy, LockFile
 from hermes_memory_plugin.store.tails import Record
 
@@ -70,7 +71,7 @@ class Reader:
             tail = JournalTail(self.folder / "journal", rows)
             index = Index.open(self.folder / "index", tail=tail, tokenizer=tokenizer())
             self.__dict__["index"] = index
-        if index.missing and self._has_ledgers():
+        if index.missing and (self.folder / RETIRED).exists():
             if index.notice is not None:
                 self._say("index_damaged", str(index.notice))
             self._rebuild_soon()
@@ -196,9 +197,6 @@ class Reader:
                 yield from rows(
                     Record("", edit.kind, edit.owner, int(edit.record["updated_at"]), edit.record)
                 )
-
-    def _has_ledgers(self) -> bool:
-        return any((self.folder / name).exists() for name in ("facts.db", "logs.db"))
 
     def _known_files(self) -> dict[str, tuple[str, int, int]]:
         self.index.refresh()

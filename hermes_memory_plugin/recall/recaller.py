@@ -48,7 +48,8 @@ class Recaller:
         mode: str,
         history: Sequence[str],
         owner: Owner | None,
-        session: str,
+        session: str = "",
+        standing: bool = False,
         turn_id: str = "",
         now: datetime,
         limit: int | None = None,
@@ -61,7 +62,7 @@ class Recaller:
     ) -> Recall:
         """See `Memory.recall`. `present`: handles that are in the transcript already; `shown`: what the host shows.
 
-        `session` "" leaves the standing preferences out.
+        With `standing` the standing preferences that are not in the transcript come along.
         """
         began = time.perf_counter()
         settings = self._settings()
@@ -78,20 +79,29 @@ class Recaller:
         if mode == "explicit":
             found = search.explicit(asked, limit=limit or 5)
             picked = [self._picked(one, keys, explicit=True) for one in found.rows]
-            standing: list[Picked] = []
+            rules: list[Picked] = []
         elif mode == "automatic":
             limits = settings.recall
             found = search.automatic(asked, facts=limits.max_facts, scenes=limits.max_scenes)
             rows = list(found.rows)[:limit] if limit else list(found.rows)
             picked, found = self._without_repeats(rows, found, keys, present)
-            standing = self._standing(asked, session, keys, now_us, project, present, shown, settings)
+            # Whoever asks what to buy must hear the rules, also where no session says whether he has.
+            wanted = (standing or asked.pick) and not asked.small_talk
+            rules = (
+                self._standing(keys, now_us, project, present, shown, settings.standing.max_items)
+                if wanted
+                else []
+            )
+            if not standing:
+                picked, rules = [*picked, *rules], []
         else:
             raise ValueError(f"mode {mode!r}: automatic or explicit")
-        standing_ids = {one.item.id for one in standing}
+        apart = {one.item.id for one in rules}
+        picked = list({one.item.id: one for one in picked if one.item.id not in apart}.values())
         text, kept, kept_standing, cuts = compose(
-            [one for one in picked if one.item.id not in standing_ids],
+            picked,
             allowance,
-            standing=standing,
+            standing=rules,
             standing_tokens=settings.standing.max_tokens,
             language=asked.language,
             weaker=found.weaker if mode == "automatic" else 0,
@@ -162,21 +172,17 @@ class Recaller:
 
     def _standing(
         self,
-        asked: Asked,
-        session: str,
         keys: frozenset[str] | None,
         now_us: int,
         project: str,
         present: frozenset[str],
         shown: Sequence[str],
-        settings: Settings,
+        most: int,
     ) -> list[Picked]:
-        """The standing preferences that are not in the conversation; none beside small talk."""
-        if not session or asked.small_talk or not settings.standing.max_items:
-            return []
+        """The standing preferences that are not in the conversation."""
         index = self._reader.index
-        rows = preferences(
-            index, keys, now_us=now_us, project=project, shown=shown, limit=settings.standing.max_items
+        rows = (
+            preferences(index, keys, now_us=now_us, project=project, shown=shown, limit=most) if most else []
         )
         picked = []
         for row in rows:

@@ -281,7 +281,11 @@ def _chosen(
     used: dict[str, int] = {}
     chosen: list[Candidate] = []
     weaker = 0
-    for one in _newest_first(ranked):
+    replaced = {one.later.id: one for one in ranked if one.later is not None}
+    for one in ranked if asked.names_time else _newest_first(ranked):
+        if one.row.id in replaced:
+            cut.append(Cut(one.row.id, f"said as what came after {replaced[one.row.id].row.id}"))
+            continue
         same = next((other for other in chosen if _says_the_same(one, other)), None)
         layer = one.row.layer if one.row.layer in room else "L1"
         if same is not None:

@@ -84,8 +84,11 @@ class Segment:
         """The row as it was added, without its weights."""
         column = self.column
         start, stop = int(column["blob_starts"][number]), int(column["blob_starts"][number + 1])
-        text = column["blob"][start:stop].tobytes().decode("utf-8", "surrogatepass")
-        id_, body, source, session, scope, origin, fact_key, extra = json.loads(text)
+        try:
+            text = str(column["blob"][start:stop].data, "utf-8", "surrogatepass")
+            id_, body, source, session, scope, origin, fact_key, extra = json.loads(text)
+        except ValueError as error:
+            raise IndexDamaged(Path(self.file), f"row {number} cannot be read ({error})") from error
         as_of, expires = int(column["as_of"][number]), int(column["expires"][number])
         value = float(column["value"][number])
         scale = float(column["vector_scale"][number]) if self.vectors else 0.0
@@ -117,9 +120,9 @@ class Segment:
         return write_container(path, {"rows": self.rows, "tables": self.tables}, self.column)
 
     @classmethod
-    def open(cls, path: Path, size: int | None = None, crc: int | None = None, full: bool = False) -> Segment:
+    def open(cls, path: Path, size: int | None = None, crc: int | None = None) -> Segment:
         """The segment of a file; raises IndexDamaged."""
-        meta, arrays = read_container(path, size=size, crc=crc, full=full)
+        meta, arrays = read_container(path, size=size, crc=crc)
         try:
             segment = cls(meta["tables"], arrays, path.name)
             rows, starts = meta["rows"], arrays["starts"]

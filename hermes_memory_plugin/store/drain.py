@@ -13,10 +13,13 @@ from typing import Literal, Protocol
 
 from hermes_memory_plugin.errors import LedgerCorrupt
 from hermes_memory_plugin.store.files import open_private
-from hermes_memory_plugin.store.journal import Chunk, journal_files, read_tails, retire
-from hermes_memory_plugin.store.locks import LockBusy, LockFile
+from hermes_memory_plugin.store.locks import LockBusy
+from hermes_memory_plugin.store.queued import queued
+from hermes_memory_plugin.store.tails import Chunk, journal_files, read_tails, retire
 
 BATCH = 4 << 20
+RETIRED = "retired.stamp"
+"""A file beside the ledgers that is there once any journal was removed."""
 PAUSE = 0.5
 """Seconds between two drains of one home, whichever processes do them."""
 _VISIT = 1.0  # seconds after which a consumer is closed and opened again, so that readers get their turn
@@ -85,14 +88,13 @@ class Drain:
 
     def run(self, *, force: bool = False, wait: float = 0.0) -> Drained:
         """Take in what is new, unless somebody just did. `force` asks no such question; `wait` is for the lock."""
-        lock = LockFile(self.folder / "drain.lock")
-        try:
-            lock.acquire(timeout=wait)
-        except LockBusy:
-            return Drained("another process drains")
-        except OSError as refused:
-            return Drained("done", errors={"drain": refused})
-        with lock:
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(queued(self.folder / "drain.lock", timeout=wait))
+            except LockBusy:
+                return Drained("another process drains")
+            except OSError as refused:
+                return Drained("done", errors={"drain": refused})
             if not force and self._is_recent():
                 return Drained("too soon")
             sizes = {file.name: file.size for file in journal_files(self.journals)}
@@ -127,7 +129,8 @@ class _Run:
         self._errors: dict[str, Exception] = {}
         self._passed: list[dict[str, int]] = []
         self._refused = self._torn = self._newer = 0
-        self._first: tuple[Mapping[str, int], list[list[Chunk]]] | None = None
+        self._first: tuple[Mapping[str, int], list[Chunk]] | None = None
+        self._counted = False
         for name, size in sizes.items():
             if size != seen.get(name):
                 _sync(journals / name)
@@ -182,14 +185,13 @@ class _Run:
     def _batches(self, offsets: Mapping[str, int]) -> Iterator[list[Chunk]]:
         """Chunks by some 4 MB; what the first consumer read is kept for the next when it is one batch only."""
         if self._first is not None and self._first[0] == offsets:
-            yield from self._first[1]
+            if self._first[1]:
+                yield self._first[1]
             return
-        first = self._first is None
-        batches = 0
         chunks: list[Chunk] = []
-        size = 0
+        size = batches = 0
         for chunk in read_tails(self._journals, offsets, limit=BATCH):
-            if first:
+            if not self._counted:
                 self._torn += chunk.torn
                 self._newer += chunk.newer
             chunks.append(chunk)
@@ -198,8 +200,9 @@ class _Run:
                 batches += 1
                 yield chunks
                 chunks, size = [], 0
-        if first:
-            self._first = (offsets, [chunks] if chunks else []) if batches == 0 else ({}, [])
+        self._counted = True
+        if batches == 0:
+            self._first = (offsets, chunks)
         if chunks:
             yield chunks
 
@@ -207,7 +210,12 @@ class _Run:
         if self._errors or not self._passed:
             return ()
         lowest = {name: min(passed.get(name, 0) for passed in self._passed) for name in self._names}
-        return tuple(retire(self._journals, lowest))
+        gone = tuple(retire(self._journals, lowest))
+        if gone:
+            # From now on the journals alone do not hold everything: an index that is lost must be rebuilt.
+            with contextlib.suppress(OSError):
+                os.close(open_private(self._journals.parent / RETIRED, os.O_CREAT | os.O_WRONLY))
+        return gone
 
 
 def _sync(path: Path) -> None:
