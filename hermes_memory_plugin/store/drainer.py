@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
@@ -138,5 +139,12 @@ def _after_fork_in_child() -> None:
         drainer._begin()
 
 
+def _at_exit() -> None:
+    """End the threads before the interpreter does: one that is killed inside DuckDB takes the process down with it."""
+    for drainer in list(_drainers):
+        drainer.stop()
+
+
+atexit.register(_at_exit)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
