@@ -7,6 +7,7 @@ it was given.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import logging
 import threading
@@ -212,6 +213,8 @@ class Bridge:
                 done.set()
 
         threading.Thread(target=load, name="hermes-memory-warm", daemon=True).start()
+        # A thread that the end of the interpreter kills inside a compiled library takes the process down with it.
+        atexit.register(done.wait, COLD)
         return done
 
     def _context(self, conversation: Conversation, history: Iterable[object]) -> plugin.TurnContext:

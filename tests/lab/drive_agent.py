@@ -19,6 +19,7 @@ Reads one JSON object from the file named by its only argument and prints one JS
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -128,8 +129,11 @@ class Driver:
 
 def main() -> None:
     spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    out = os.dup(1)  # tools of Hermes put other things in the place of sys.stdout, for the whole process
     result = Driver(spec).run()
-    print(f"\n{MARK}\n{json.dumps(result, ensure_ascii=False, default=str)}", flush=True)
+    sys.stdout.flush()
+    with os.fdopen(out, "w", encoding="utf-8") as stream:
+        stream.write(f"\n{MARK}\n{json.dumps(result, ensure_ascii=False, default=str)}\n")
 
 
 if __name__ == "__main__":

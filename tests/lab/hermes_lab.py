@@ -196,6 +196,7 @@ class Lab:
         if MARK not in done.stdout:
             raise RuntimeError(f"the agent did not finish:\n{done.stdout}\n{done.stderr}")
         result: dict[str, Any] = json.loads(done.stdout.split(MARK, 1)[1])
+        result["code"] = done.code
         result["stdout"], result["stderr"] = done.stdout.split(MARK, 1)[0], done.stderr
         return result
 
