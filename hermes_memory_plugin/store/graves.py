@@ -11,8 +11,8 @@ from hermes_memory_plugin.store.ledger_rows import TOMBSTONES, delete, insert, t
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from hermes_memory_plugin.store.journal import Record
     from hermes_memory_plugin.store.refs import Refs
+    from hermes_memory_plugin.store.tails import Record
 
 _ANYONE = "any"
 
@@ -22,7 +22,7 @@ def turn_key(turn: Record | Mapping[str, Any]) -> str:
     if isinstance(turn, Mapping):
         id, owner, session, turn_id = turn["id"], turn["owner"], turn["session_id"], turn["turn_id"]
     else:
-        id, owner = text(turn.id), text(turn.owner)
+        id, owner = text(turn.data.get("id")) or text(turn.id), text(turn.owner)
         session, turn_id = text(turn.data.get("session")), text(turn.data.get("turn"))
     return "\x1f".join(("turn", owner, session, turn_id)) if turn_id else id
 
@@ -76,9 +76,10 @@ class Graves:
     def _bury_whole_turns(self, records: Sequence[Record]) -> None:
         """A half that comes after its turn was forgotten must not begin it anew."""
         keys = {
-            turn_key(record): record
+            turn_key(record)
             for record in records
-            if record.kind == "turn" and self.hold(text(record.id))
+            if record.kind == "turn"
+            and (self.hold(text(record.id)) or self.hold(text(record.data.get("id"))))
         }
         ids = [row["id"] for row in self._new]
         rows = fetch(
@@ -97,7 +98,7 @@ class Graves:
             if record.kind == "trace":
                 ids |= {text(record.id), text(record.data.get("call"))}
             elif record.kind == "turn":
-                ids |= {text(record.id), turn_key(record)}
+                ids |= {text(record.id), text(record.data.get("id")), turn_key(record)}
         return self._find(ids - {""})
 
     def _find(self, ids: Iterable[str]) -> list[dict[str, Any]]:

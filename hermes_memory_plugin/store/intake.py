@@ -13,7 +13,7 @@ from hermes_memory_plugin.store.ledger_rows import OTHER, Table, delete, insert,
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from hermes_memory_plugin.store.journal import Chunk, Record
+    from hermes_memory_plugin.store.tails import Chunk, Record
 
 _OFFSETS: Table = {"journal": "text", "offset": "integer"}
 

@@ -22,8 +22,9 @@ from hermes_memory_plugin.store.ledger_faults import (
     holder,
     storage_versions,
 )
-from hermes_memory_plugin.store.locks import LockBusy, LockFile
+from hermes_memory_plugin.store.locks import LockBusy
 from hermes_memory_plugin.store.migrations import steps
+from hermes_memory_plugin.store.queued import queued
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -81,6 +82,8 @@ class Ledger:
                 if kind is Fault.SURROUNDINGS:
                     raise LedgerUnusable(self.path, _first_line(error)) from error
                 raise
+            except OSError as error:
+                raise LedgerUnusable(self.path, str(error)) from error
 
     def rows(
         self, sql: str, parameters: Sequence[Any] = (), *, wait: float | None = None
@@ -137,7 +140,6 @@ class Ledger:
     def _open_to_write(self, stack: contextlib.ExitStack, deadline: float) -> DuckDBPyConnection:
         import duckdb
 
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock(stack, deadline, shared=False)
         for _ in range(3):  # the log may be moved aside, then the file
             try:
@@ -179,21 +181,23 @@ class Ledger:
             time.sleep(_RETRY)
 
     def _lock(self, stack: contextlib.ExitStack, deadline: float, *, shared: bool) -> None:
-        lock = LockFile(self.path.with_name(f"{self.path.name}.lock"))
+        path = self.path.with_name(f"{self.path.name}.lock")
+        timeout = max(0.0, deadline - time.monotonic())
         try:
-            lock.acquire(exclusive=not shared, timeout=max(0.0, deadline - time.monotonic()))
+            stack.enter_context(queued(path, exclusive=not shared, timeout=timeout))
         except LockBusy as busy:
             raise LedgerBusy(self.path, busy.waited, busy.holder) from busy
         except OSError as refused:
-            raise LedgerUnusable(self.path, f"{lock.path}: {refused.strerror}") from refused
-        stack.callback(lock.release)
+            raise LedgerUnusable(self.path, f"{refused.filename or path}: {refused.strerror}") from refused
 
     def _schema_of(self, connection: DuckDBPyConnection) -> int:
         """Raises LedgerNewer when this code does not know the schema."""
-        known = connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'meta'").fetchall()
-        if not known:
-            return 0
-        found = connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
+        import duckdb
+
+        try:
+            found = connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
+        except duckdb.CatalogException:
+            return 0  # an empty file, or one from before schemas were counted
         schema = int(found[0]) if found else 0
         if schema > self.schema:
             raise LedgerNewer(self.path, schema, self.schema)

@@ -27,7 +27,7 @@ from hermes_memory_plugin.store.ledger_rows import (
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from hermes_memory_plugin.store.journal import Record
+    from hermes_memory_plugin.store.tails import Record
 
 Row = dict[str, Any]
 KeyOf = Callable[[str, Mapping[str, Any]], str]

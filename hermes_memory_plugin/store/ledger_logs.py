@@ -26,7 +26,7 @@ from hermes_memory_plugin.store.refs import LIMIT, Refs, excerpt
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from hermes_memory_plugin.store.journal import Record
+    from hermes_memory_plugin.store.tails import Record
 
 Row = dict[str, Any]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from hermes_memory_plugin.store.journal import Record
+    from hermes_memory_plugin.store.tails import Record
 
 Kind = Literal["text", "integer", "number", "flag", "time"]
 Table = Mapping[str, Kind]

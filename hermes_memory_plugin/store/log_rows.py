@@ -12,7 +12,7 @@ from hermes_memory_plugin.store.ledger_rows import Table, as_json, flag, integer
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from hermes_memory_plugin.store.journal import Record
+    from hermes_memory_plugin.store.tails import Record
 
 Row = dict[str, Any]
 
@@ -151,7 +151,7 @@ def merged(connection: DuckDBPyConnection, records: Sequence[Record], graves: Gr
 def _half(record: Record) -> Row:
     data = record.data
     return {
-        "id": text(record.id),
+        "id": text(data.get("id")) or text(record.id),
         "session_id": text(data.get("session")),
         "turn_id": text(data.get("turn")),
         "user_text": text(data.get("user")),
