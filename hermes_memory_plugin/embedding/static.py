@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes_memory_plugin.embedding.errors import EmbedderUnavailable
-from hermes_memory_plugin.embedding.threads import one_thread
+from hermes_memory_plugin.embedding.threads import load_numpy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,9 +77,10 @@ class StaticTable:
 
         Raises EmbedderUnavailable when a file is missing or damaged.
         """
+        load_numpy()
+        import numpy as np
+
         try:
-            with one_thread():
-                import numpy as np
             scale = np.load(folder / "scale.npy")
             # A plain view: indexing a memmap object itself is ten times slower.
             rows = np.asarray(np.load(folder / "vectors.npy", mmap_mode="r"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,3 +27,10 @@ def one_thread() -> Iterator[None]:
         finally:
             for name in ours:
                 os.environ.pop(name, None)
+
+
+def load_numpy() -> None:
+    """Import NumPy, its BLAS with one thread when nobody in this process has loaded it before."""
+    if "numpy" not in sys.modules:
+        with one_thread():
+            import numpy  # noqa: F401 - the callers import what is loaded now

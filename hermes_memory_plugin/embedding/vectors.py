@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hermes_memory_plugin.embedding.errors import EmbedderUnavailable
+from hermes_memory_plugin.embedding.threads import load_numpy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,6 +56,7 @@ def embed(
     texts: Sequence[str], encode: Callable[[list[str]], Vectors], dimension: Callable[[], int]
 ) -> Vectors:
     """`encode` for the texts that say something; a blank one has the zero vector, near to nothing."""
+    load_numpy()
     import numpy as np
 
     said = [at for at, text in enumerate(texts) if text.strip()]

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,6 +29,26 @@ collect_ignore = [
 @pytest.fixture(scope="session")
 def table() -> StaticTable:
     return StaticTable.load(normalise)
+
+
+COUNT_THREADS = """
+import os, sys, threading
+tasks = "/proc/self/task"
+sys.stdout.write(str(len(os.listdir(tasks)) if os.path.exists(tasks) else threading.active_count()))
+"""
+
+
+def threads_after(code: str) -> int:
+    """How many threads a fresh process has after running `code`, those of C libraries included (on Linux)."""
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", code + COUNT_THREADS],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    return int(done.stdout)
 
 
 class Scripted:

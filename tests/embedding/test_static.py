@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from hermes_memory_plugin.embedding import EmbedderUnavailable
 from hermes_memory_plugin.embedding.static import DATA, LONGEST_TEXT, StaticTable, quantise
 from hermes_memory_plugin.recall.normalise import normalise
+from tests.embedding.conftest import threads_after
 
 UNRELATED = ["天气", "唱歌", "dragon", "kitchen", "星期三", "bicycle", "电影", "garden"]
 
@@ -148,11 +150,18 @@ def test_another_process_gives_the_same_bytes(table: StaticTable) -> None:
         "rows, factors = StaticTable.load(normalise).rows(['便宜的白酒股', 'cheap stocks'])\n"
         "sys.stdout.write(hashlib.sha256(rows.tobytes() + factors.tobytes()).hexdigest())\n"
     )
-    import hashlib
-
     rows, factors = table.rows(["便宜的白酒股", "cheap stocks"])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == hashlib.sha256(rows.tobytes() + factors.tobytes()).hexdigest()
+
+
+def test_it_wakes_no_pool_of_threads() -> None:
+    code = (
+        "from hermes_memory_plugin.embedding.static import StaticTable\n"
+        "from hermes_memory_plugin.recall.normalise import normalise\n"
+        "StaticTable.load(normalise).rows(['便宜的白酒股 cheap valuations' * 50] * 50)\n"
+    )
+    assert threads_after(code) == 1
 
 
 @pytest.mark.parametrize("name", ["vectors.npy", "scale.npy", "order.npy", "words.txt"])
