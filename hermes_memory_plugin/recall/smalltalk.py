@@ -60,8 +60,8 @@ def is_small_talk(text: str, *, anchored: bool) -> bool:
     if anchored:
         return False
     for _ in range(2):
-        rest = _PARTICLES.sub(" ", _ENGLISH.sub(" ", rest))
-        rest = _PHRASES.sub(" ", rest) if len(rest) <= 40 else rest
+        rest = _ENGLISH.sub(" ", rest)
+        rest = _PARTICLES.sub(" ", _PHRASES.sub(" ", rest) if len(rest) <= 40 else rest)
     if not any(map(str.isalpha, rest)):
         return not any(map(str.isdigit, text)) or len(re.sub(r"\D", "", text)) <= 2
     return bool(_CHAT.search(text)) and not _PERSONAL.search(text)
