@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.case_file import CHECKS, DECIDING, Case, Item, Result, Shown, day_of, read_bank, read_cases, score
-from hermes_memory_hookspecs import Owner, ReportDocument, Session, ToolTrace, Turn
+from hermes_memory_hookspecs import Owner, Recalled, ReportDocument, Session, ToolTrace, Turn
 from hermes_memory_hookspecs.types import TraceStatus
 from hermes_memory_plugin import Memory
 from hermes_memory_plugin.recall.budget import tokens
@@ -119,8 +119,8 @@ def ask(memory: Memory, case: Case, ids: Mapping[str, str], *, mode: str = "auto
     rules = [recall.handles.get(item.id, "") or item.text for item in recall.standing]
     lines = [line for line in recall.block.splitlines() if any(rule in line for rule in rules)]
     return Shown(
-        items=tuple(dict.fromkeys(_named(item.id, ids) for item in recall.items))[:k],
-        standing=tuple(_named(item.id, ids) for item in recall.standing),
+        items=tuple(dict.fromkeys(_named(item, ids) for item in recall.items))[:k],
+        standing=tuple(_named(item, ids) for item in recall.standing),
         tokens=recall.tokens,
         standing_tokens=sum(map(tokens, lines)),
         milliseconds=spent,
@@ -214,12 +214,14 @@ def _said(text: str) -> tuple[str, str]:
     return (found[1], found[2]) if found else (text, "")
 
 
-def _named(id_: str, ids: Mapping[str, str]) -> str:
-    """The id of the file; a chunk of a report counts as its report."""
-    if id_ in ids:
-        return ids[id_]
-    reports = [known for known in ids if id_.startswith(known) and not id_[len(known)].isalnum()]
-    return ids[max(reports, key=len)] if reports else id_
+def _named(item: Recalled, ids: Mapping[str, str]) -> str:
+    """The id of the file. A chunk counts as its report; the row of a tool call names the call in its source."""
+    if item.id in ids:
+        return ids[item.id]
+    if item.layer == "L0":
+        return next((ids[word] for word in item.source.split() if word in ids), item.id)
+    reports = [known for known in ids if item.id.startswith(known) and not item.id[len(known)].isalnum()]
+    return ids[max(reports, key=len)] if reports else item.id
 
 
 def _value(text: str) -> Any:
