@@ -103,6 +103,11 @@ class Corpus:
         self._kill(keys, stamp, forever)
         self.version += 1
 
+    def pending(self, key: int) -> Row | None:
+        """The row of an id that was added and is not part of a segment yet."""
+        entry = self._pending.get(key)
+        return entry[0] if entry is not None else None
+
     def flush(self) -> None:
         """Make pending rows a part, so that a view sees them."""
         if not self._pending:

@@ -32,6 +32,13 @@ class JournalTail:
         self._waiting: deque[Record] = deque()
 
     @property
+    def complete(self) -> bool:
+        """Whether no journal of this home was ever removed, so that they hold all its records."""
+        from hermes_memory_plugin.store.drain import RETIRED
+
+        return not (self.folder.parent / RETIRED).exists()
+
+    @property
     def waiting(self) -> int:
         """Records that were read and not taken yet."""
         return len(self._waiting)

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hermes_memory_plugin.recall.index import Index
+from hermes_memory_plugin.recall.index import Index, JournalTail
 from hermes_memory_plugin.recall.index_corpus import Corpus, Part, carry, joined
 from hermes_memory_plugin.recall.index_disk import Manifest, fresh_name, overlay_of, save, save_overlay, sweep
-from hermes_memory_plugin.recall.index_files import Array, verify
+from hermes_memory_plugin.recall.index_files import Array, IndexDamaged, verify
 from hermes_memory_plugin.recall.index_row import Change
 from hermes_memory_plugin.recall.segments import Segment
 from hermes_memory_plugin.store.files import private_folder
@@ -34,20 +34,24 @@ class IndexWriter:
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self._version = -1
+        self._taken: dict[str, int] = {}
 
     def offsets(self) -> dict[str, int]:
-        """How far each journal is in memory; on disk after the next `commit`."""
+        """What is on disk, and what was handed over since and will be there once `commit` returns."""
         self._index.adopt()
-        return dict(self._index.tail.offsets)
+        return {**self._index.manifest.offsets, **self._taken}
 
     def apply(self, chunk: Chunk) -> None:
         """Take the records of a chunk."""
         with self._index.reading:
             self._index.tail.take(chunk)
+        self._taken[chunk.journal] = chunk.end
 
     def commit(self) -> Manifest:
-        """Put everything taken so far on disk; returns what is there then."""
+        """Put everything there is on disk; returns what is there then.
+
+        Raises IndexDamaged when the index is gone and the journals alone no longer hold everything: `rebuild` it.
+        """
         return self._write(compact=False)
 
     def purge(self) -> Manifest:
@@ -60,21 +64,31 @@ class IndexWriter:
         Tombstones belong into `changes`. Journals are read again from `offsets`.
         """
         index = self._index
+        tail = JournalTail(index.tail.folder, index.tail.rows_of)
+        fresh = Index(index.folder, tail, tokenizer=index.tokenizer, retires=index.retires)
+        fresh.start_over(offsets)
+        fresh.change(changes, stamp=0)
         with index.writing:
-            index.start_over(offsets)
-            index.change(changes, stamp=0)
-            return self._write_all(compact=False)
+            manifest = IndexWriter(fresh)._write_all(compact=False)
+            index.replace_with(fresh)
+        return manifest
 
     def _write(self, *, compact: bool) -> Manifest:
         index = self._index
         with index.writing:
             index.adopt()
-            return self._write_all(compact=compact)
+            if index.missing and not index.tail.complete:
+                raise IndexDamaged(
+                    index.folder, "its manifest is missing or damaged, and journals were removed"
+                )
+            manifest = self._write_all(compact=compact)
+            self._taken.clear()
+            return manifest
 
     def _write_all(self, *, compact: bool) -> Manifest:
         index = self._index
         offsets, disk, memory = index.caught_up()
-        if not index.missing and not memory and not compact and index.corpus.version == self._version:
+        if not index.missing and not memory and not compact and index.corpus.version == index.written:
             return self._put_offsets(offsets)
         corpus = index.corpus
         for part in memory:
@@ -135,7 +149,7 @@ class IndexWriter:
             corpus.disk = after
             corpus.memory = [part for part in corpus.memory if part not in memory]
             corpus.version += 1
-            self._version = corpus.version
+            index.written = corpus.version
             index.adopted(manifest, seen)
         sweep(folder, manifest, at_once=compact)
         return manifest

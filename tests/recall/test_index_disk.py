@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from hermes_memory_plugin.recall.index import Add, IndexDamaged, Remove, Row
 from hermes_memory_plugin.recall.index_disk import MANIFEST, load
 from hermes_memory_plugin.recall.index_files import read_container, write_container
 from hermes_memory_plugin.recall.index_writer import IndexWriter
+from hermes_memory_plugin.store.drain import RETIRED
 from hermes_memory_plugin.store.tails import read_tails, retire
 
 from .index_kit import TOKENIZER, Home, found, ids, open_index
@@ -374,6 +375,68 @@ def test_damage_is_never_merged_into_a_new_file(home: Home) -> None:
     home.fact("f2", "pe")
     with pytest.raises(IndexDamaged):
         writer.commit()
+
+
+def test_nothing_is_written_over_a_lost_index_the_journals_cannot_replace(home: Home) -> None:
+    """Otherwise the next process would take the few rows that are left for all there are."""
+    home.fact("f1", "pe")
+    IndexWriter(home.index).commit()
+    (home.path / RETIRED).touch()
+    (home.path / "index" / MANIFEST).unlink()
+    index = open_index(home.path)
+    with pytest.raises(IndexDamaged):
+        IndexWriter(index).commit()
+    IndexWriter(index).rebuild([Add(Row(id="f0", layer="L1", text="pe"))], {})
+    assert not index.missing
+    assert ids(index) == ids(open_index(home.path)) == {"f0", "f1"}
+    IndexWriter(index).commit()
+
+
+def test_a_drain_counts_only_what_is_on_disk(home: Home) -> None:
+    """The rows may be in memory long before; their journal must not go while they are only there."""
+    home.fact("f1", "pe")
+    reader = open_index(home.path)
+    reader.refresh()
+    consumer = IndexWriter(reader)
+    assert consumer.offsets() == {}
+    for chunk in read_tails(home.path / "journal", {}):
+        consumer.apply(chunk)
+    promised = consumer.offsets()
+    assert sum(promised.values()) == home.journal.offset
+    assert consumer.commit().offsets == promised == IndexWriter(reader).offsets()
+
+
+def test_rows_stay_visible_while_the_index_is_rebuilt(home: Home) -> None:
+    home.fact("f1", "pe")
+
+    def changes() -> Iterator[Add]:
+        assert ids(home.index) == {"f1"}
+        yield Add(Row(id="f0", layer="L1", text="pe"))
+
+    IndexWriter(home.index).rebuild(changes(), {})
+    assert ids(home.index) == {"f0", "f1"}
+
+
+def test_a_rebuild_keeps_what_was_dropped_and_came_back(home: Home) -> None:
+    home.fact("note", "taboo")
+    home.forget("note", kind="drop")
+    home.fact("note", "taboo")
+    offsets = dict(IndexWriter(home.index).commit().offsets)
+    IndexWriter(home.index).rebuild([Add(Row(id="note", layer="L2", text="taboo"))], offsets)
+    home.fact("f1", "pe")
+    IndexWriter(home.index).commit()
+    assert ids(home.index) == ids(open_index(home.path)) == {"note", "f1"}
+
+
+def test_every_file_can_be_verified(home: Home) -> None:
+    home.fact("f1", "pe")
+    IndexWriter(home.index).commit()
+    reader = open_index(home.path)
+    reader.verify()
+    flip_bytes(next((home.path / "index").glob("*.seg")))
+    with pytest.raises(IndexDamaged):
+        reader.verify()
+    assert reader.notice is not None
 
 
 def test_records_without_rows_move_only_the_offsets(home: Home) -> None:
