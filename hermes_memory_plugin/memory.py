@@ -26,7 +26,7 @@ from hermes_memory_plugin.layers.notes import Notes
 from hermes_memory_plugin.layers.scenes import Scenes
 from hermes_memory_plugin.owners import Owners
 from hermes_memory_plugin.recall.markdown import note_record, scene_record
-from hermes_memory_plugin.store.ids import new_ulid
+from hermes_memory_plugin.store.ids import is_ulid, new_ulid
 from hermes_memory_plugin.store.journal import Journal
 
 if TYPE_CHECKING:
@@ -186,6 +186,8 @@ class Memory:
             as_of=as_of,
             **typed,
         )
+        if id:
+            self._check_free([fact])
         self._journal.append("fact", facts.as_json(fact, project=project), owner=owner.key)
         self._wrote()
         return fact.id
@@ -506,6 +508,19 @@ class Memory:
             for lifetime in self.hooks.call("fact_lifetime", fact=fact):
                 fact = replace(fact, expires_at=(fact.as_of or fact.created_at) + lifetime)
         return fact
+
+    def _check_free(self, given: Sequence[Fact]) -> None:
+        """Nobody takes over a row by naming its id."""
+        index = None
+        for fact in given:
+            if is_ulid(fact.id):
+                continue  # one of ours, or a guess nobody can make
+            if index is None:
+                self.reader.refresh()
+                index = self.reader.index
+            row = index.find(fact.id, None)
+            if row is not None and row.owner != fact.owner.key:
+                raise facts.BadFact("id", fact.id, "an id that no other owner's row has")
 
     def _wrote(self) -> None:
         if not self._closed:

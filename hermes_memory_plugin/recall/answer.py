@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta, timezone
 
 from hermes_memory_hookspecs import Recalled
@@ -102,8 +102,16 @@ def compose(
         if budget.fits(grown):
             kept.append(one)
             text = grown
-        else:
-            cuts.append(Cut(one.item.id, "budget"))
+            continue
+        cuts.append(Cut(one.item.id, "budget"))
+        if not kept:  # the best row in part is worth more than nothing
+            for length in (200, 100, 60):
+                part = replace(one, line=replace(one.line, text=block.cut(one.line.text, length)))
+                shorter = _block([part], kept_standing, language, 0, "")
+                if budget.fits(shorter):
+                    kept.append(part)
+                    text = shorter
+                    break
     if text:
         for more, said in ((weaker, notice), (0, notice), (weaker, "")):
             richer = _block(kept, kept_standing, language, more, said)
