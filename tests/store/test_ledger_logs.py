@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,7 +100,7 @@ def test_trace_query(lab: Lab) -> None:
     assert lab.logs.trace("c3", frozenset({"local"})) == []
 
 
-HALVES: dict[str, dict[str, object]] = {
+HALVES: dict[str, dict[str, Any]] = {
     "user": {"user": "不碰银行股"},
     "full": {"user": "不碰银行股", "assistant": "好的", "completed": True},
     "end": {"completed": True, "speaker": "王"},
@@ -252,7 +253,7 @@ def test_a_call_id_is_forgotten_for_its_owner_only(lab: Lab) -> None:
 def test_a_half_that_comes_after_its_turn_was_forgotten_does_not_begin_it_anew(
     lab: Lab, drained_before: bool, named: bool
 ) -> None:
-    given: dict[str, str] = {"id": "turn:s:t1"} if named else {}
+    given: dict[str, Any] = {"id": "turn:s:t1"} if named else {}
     first = turn(lab, "user", user="a secret", **given)
     if drained_before:
         lab.drained()
