@@ -7,7 +7,6 @@ what was learned from text: no text can rename a company.
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Literal, NamedTuple
 
 from hermes_memory_hookspecs import Entity
 from hermes_memory_plugin.recall import catalogue, metrics, pairs, segment, tickers, typos
+from hermes_memory_plugin.recall import context as around
 from hermes_memory_plugin.recall.normalise import fold, lowered, normalise
 from hermes_memory_plugin.recall.terms import Hit, Terms
 
@@ -33,22 +33,6 @@ _SURE: dict[Via, float] = {
 }
 _MOST_LEARNED = 20_000
 _MOST_TEXT = 20_000
-
-MARKET_TALK = re.compile(
-    r"股(?!东大会纪要)|板块|行业|赛道|龙头|概念|估值|市值|市盈|市净|财报|年报|季报|中报|研报|业绩|营收|净利|毛利|分红|股息|评级|目标价|代码|证券|基金|etf|转债|指数|大盘|行情|走势"
-    r"|涨|跌|买入|卖出|加仓|减仓|建仓|持仓|仓位|止损|止盈|看多|看空|抄底|选股|标的|配置|投资|上市|收盘|开盘|成交|券商|(?<![a-z])(?:pe|pb|ps|roe|eps|ttm|ipo|adr)(?![a-z])"
-    r"|\b(?:stocks?|shares?|ticker|equity|equities|valuation|earnings|revenue|dividend|market cap|price target|portfolio|position|holdings?|invest\w*|bullish|bearish|buy|sell|long|short|rating|sector|nasdaq|nyse|index|trading|traded|analysts?|quarter|guidance|margins?)\b"
-)
-_ERRAND = re.compile(
-    r"信用卡|储蓄卡|银行卡|开户|开卡|取钱|存钱|转账|账号|账户|网点|柜台|\batm\b|还款|房贷|车贷|排队|话费|套餐|宽带|流量|手机号|营业厅|充值|快递|包裹|寄|机票|航班|值机|外卖|下单|购物|优惠券|会员|理赔"
-    r"|credit card|debit card|my account|flight|parcel|delivery|pie|juice"
-)
-_ERRAND_SECTORS = frozenset({"银行", "运营商", "交运", "航空", "保险", "互联网", "美股", "零售", "证券"})
-_NOT_A_COMPANY = re.compile(r"行业|产业|市场|学院|大学|学会|协会|研究院|业(?![绩务])|人民(?!币)")
-_HAN = re.compile("[\u3400-\u9fff]+")
-_LATIN_WORD = re.compile(r"(?<![a-z0-9_])[a-z]{2,24}(?![a-z0-9_])")
-_HONG_KONG = re.compile(r"港股|h股|港交所|hong kong|\bh[- ]shares?\b|hkex|港元|港币")
-_AMERICA = re.compile(r"美股|\badr\b|nasdaq|nyse|纳斯达克上市|us[- ]listed|\bus stocks?\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +68,6 @@ class Lexicon:
         self._rank: dict[str, int] = {}
         self._learned: dict[str, str] = {}
         self._typos: typos.Typos | None = None
-        self._latin: dict[str, tuple[list[str], list[str]]] | None = None
 
     def warm(self) -> None:
         """Read the built-in list now (about 10 ms); otherwise the first use does."""
@@ -102,9 +85,9 @@ class Lexicon:
         if len(normal) < 2:
             return []
         talk = bool(
-            MARKET_TALK.search(normal)
+            around.MARKET_TALK.search(normal)
             or metrics.find(normal)
-            or (context and MARKET_TALK.search(normalise(context)))
+            or (context and around.MARKET_TALK.search(normalise(context)))
         )
         codes = tickers.find(normal, folded, self._entities, market_talk=talk)
         found: dict[str, Mention] = {}
@@ -248,7 +231,7 @@ class Lexicon:
 
     def _name(self, key: str, ref: _Ref) -> None:
         self._ready().add(key, ref)
-        self._typos = self._latin = None
+        self._typos = None
 
     def _may_learn(self, code: str, key: str) -> bool:
         known = self._ready().get(key)
@@ -265,16 +248,23 @@ class Lexicon:
         name = text[hit.start : hit.end]
         if not "\u3400" <= name[-1] <= "\u9fff":
             return True
-        if hit.value.id[0] != "s" and _NOT_A_COMPANY.match(text, hit.end):
+        if hit.value.id[0] != "s" and around.NOT_A_COMPANY.match(text, hit.end):
             return False
-        return not ((len(name) == 2 or hit.value.weak) and _cut_across(text, hit.start, hit.end))
+        if (
+            len(name) == 2
+            and hit.value.via == "alias"
+            and hit.value.id[0] != "s"
+            and around.OTHER_COMPANY.match(text, hit.end)
+        ):
+            return False
+        return not ((len(name) == 2 or hit.value.weak) and around.cut_across(text, hit.start, hit.end))
 
     def _sure(self, ref: _Ref, text: str, talk: bool) -> float:
         sure = _SURE[ref.via]
         if (
             not talk
-            and not _ERRAND_SECTORS.isdisjoint(self._sectors.get(ref.id, ()))
-            and _ERRAND.search(text)
+            and not around.ERRAND_SECTORS.isdisjoint(self._sectors.get(ref.id, ()))
+            and around.ERRAND.search(text)
         ):
             return 0.0
         return sure
@@ -282,44 +272,26 @@ class Lexicon:
     def _listing(self, ref: _Ref, text: str) -> _Ref:
         """The listing a name means: the first of the list, or that of the exchange the text speaks of."""
         if twins := self._twins.get(ref.id):
-            wanted = ".HK" if _HONG_KONG.search(text) else "" if _AMERICA.search(text) else None
+            wanted = ".HK" if around.HONG_KONG.search(text) else "" if around.AMERICA.search(text) else None
             for twin in twins if wanted is not None else ():
                 if twin.endswith(".HK") if wanted else "." not in twin:
                     return ref._replace(id=twin)
         return ref
 
     def _near(self, text: str, terms: Terms[_Ref], talk: bool, found: dict[str, Mention]) -> None:
-        if self._typos is None or self._latin is None:
-            names = [(name, ref) for name, ref in terms.items() if not ref.weak and ref.id[0] != "s"]
-            latin: dict[str, tuple[list[str], list[str]]] = {}
-            for name, ref in names:
-                if name.isascii() and name.isalpha() and ref.via != "initials":
-                    latin.setdefault(name[0], ([], []))[ref.via == "pinyin"].append(name)
-            self._latin = latin
-            self._typos = typos.Typos(name for name, _ in names)
-        for run in _HAN.finditer(text):
-            if len(run[0]) < 3:
-                continue
-            for near in self._typos.find(run[0], lambda start, end, wrong, run=run: _own_word(run[0], wrong)):  # type: ignore[misc]
-                self._put_near(
-                    found, terms.get(near.name), text, run.start() + near.start, run.start() + near.end
-                )
-        spans = [match.span() for match in _LATIN_WORD.finditer(text)]
-        for place, (start, end) in enumerate(spans):
-            for last in range(place + 1, min(place + 6, len(spans))):  # gui zhou mao tai
-                if spans[last][0] != spans[last - 1][1] + 1 or spans[last][1] - start > 30:
-                    break
-                spelled = terms.get(text[start : spans[last][1]].replace(" ", ""))
-                if spelled and spelled.via == "pinyin":
-                    self._put_near(found, spelled, text, start, spans[last][1])
-            if end - start >= 6 and (talk or len(text.strip()) <= 24):
-                name = typos.latin(text[start:end], *self._latin.get(text[start], ((), ())))
-                self._put_near(found, terms.get(name) if name else None, text, start, end)
-
-    def _put_near(self, found: dict[str, Mention], ref: _Ref | None, text: str, start: int, end: int) -> None:
-        if ref:
-            near = self._listing(ref, text)._replace(via="typo")
-            self._put(found, self._mention(near, text, start, end, _SURE["typo"]))
+        near_misses = self._typos
+        if near_misses is None:
+            names = (
+                (name, ref)
+                for name, ref in terms.items()
+                if not ref.weak and ref.id[0] != "s" and ref.via != "initials"
+            )
+            near_misses = self._typos = typos.Typos((name, ref.via == "pinyin") for name, ref in names)
+        for near in near_misses.find(text, latin=talk or len(text.strip()) <= 24):
+            ref = terms.get(near.name)
+            if ref:
+                meant = self._listing(ref, text)._replace(via="typo")
+                self._put(found, self._mention(meant, text, near.start, near.end, _SURE["typo"]))
 
     def _mention(self, ref: _Ref, text: str, start: int, end: int, sure: float) -> Mention:
         entity = self._entities.get(ref.id)
@@ -349,38 +321,3 @@ def _built_in_names() -> Iterator[tuple[str, _Ref]]:
 
 
 _SHORT_INITIALS = frozenset({"BYD", "WLY", "PZH", "THS"})
-
-
-def _cut_across(text: str, start: int, end: int) -> bool:
-    """Whether a dictionary word of the text lies across an edge of the stretch."""
-    left = start
-    while left > 0 and start - left < 6 and "\u3400" <= text[left - 1] <= "\u9fff":
-        left -= 1
-    right = end
-    while right < len(text) and right - end < 6 and "\u3400" <= text[right] <= "\u9fff":
-        right += 1
-    if left == start and right == end:
-        return False
-    at = left
-    for word in segment.words(text[left:right]):
-        stop = at + len(word)
-        if (
-            len(word) > 1
-            and at < end
-            and start < stop
-            and (at < start or stop > end)
-            and segment.is_word(word)
-        ):
-            return not (at <= start and stop >= end and word.endswith(("股", "家")))
-        at = stop
-    return False
-
-
-def _own_word(run: str, wrong: int) -> bool:
-    """Whether the character belongs to a dictionary word of two characters or more there."""
-    at = 0
-    for word in segment.words(run):
-        if at <= wrong < at + len(word):
-            return len(word) > 1 and segment.is_word(word)
-        at += len(word)
-    return False

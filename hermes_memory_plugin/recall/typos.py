@@ -1,13 +1,26 @@
-"""Names with one character wrong: 贵洲茅台, 宁得时代, 比迪亚, Moutia. The caller says which words are words."""
+"""Names that are one slip away from what was written: 贵洲茅台, 宁得时代, 比迪亚, Moutia, gui zhou mao tai."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.resources import files
 from typing import NamedTuple
+
+from hermes_memory_plugin.recall.context import own_word
+
+_HAN = re.compile("[\u3400-\u9fff]+")
+_LATIN_WORD = re.compile(r"(?<![a-z0-9_])[a-z]{2,24}(?![a-z0-9_])")
 
 # Characters that stand where a typo would, in sentences that mean something else (我的集团, 在中国…).
 _PLAIN = frozenset(
     "的了是在有和与或及之就都也不没很更最大小新老好这那哪我你他她它们其该各每某一二三四五六七八九十两几多少上下前后里外内中个家只买卖看问查说"
+)
+# Parts so many companies share that a name is told by the rest alone.
+_SHARED = re.compile(
+    r"^中国|(?:股份|集团|控股|发展|国际|科技|技术|实业|投资|能源|电力|动力|电子|电气|信息|通信|通讯|软件|材料|化学|化工|石化|机械|重工|装备|智能|精密"
+    r"|医药|药业|生物|医疗|制药|银行|证券|保险|地产|汽车|航空|机场|高速|铁路|港|黄金|铝业|铜业|矿业|煤业|钢铁|有色|水泥|建材|建筑|环保|食品|饮料|乳业|酒业|啤酒|农业|传媒|文化|电影|旅游|酒店|超市|家居|电器|微电|光电|锂业|锂能|速递|快递|材质)$"
 )
 
 
@@ -20,36 +33,63 @@ class Near(NamedTuple):
 
 
 class Typos:
-    """Looks for stretches one replaced or two swapped characters away from a Chinese name of three or more."""
+    """Looks for stretches that are one slip away from a name: Chinese of three characters or more, or Latin."""
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, names: Iterable[tuple[str, bool]]) -> None:
+        """`names`: each with whether it is the pinyin of another."""
         self._heads: dict[str, list[str]] = {}
         self._tails: dict[str, list[str]] = {}
         self._frames: dict[str, list[str]] = {}
         self._swaps: dict[str, str] = {}
-        for name in names:
+        self._latin: dict[str, tuple[list[str], list[str]]] = {}
+        self._pinyin: set[str] = set()
+        for name, pinyin in names:
+            if name.isascii():
+                if name.isalpha():
+                    self._latin.setdefault(name[0], ([], []))[pinyin].append(name)
+                if pinyin:
+                    self._pinyin.add(name)
+            elif len(name) >= 3 and _HAN.fullmatch(name) and "的" not in name:
+                self._add(name)
+
+    def find(self, text: str, *, latin: bool) -> Iterator[Near]:
+        """Near misses in a normalised text; `latin` says whether a misspelt Latin word may be one here."""
+        for run in _HAN.finditer(text):
+            if len(run[0]) >= 3:
+                yield from (
+                    Near(run.start() + start, run.start() + end, name)
+                    for start, end, name in self._han(run[0])
+                )
+        spans = [match.span() for match in _LATIN_WORD.finditer(text)]
+        for place, (start, end) in enumerate(spans):
+            for last in range(place + 1, min(place + 6, len(spans))):  # gui zhou mao tai
+                if spans[last][0] != spans[last - 1][1] + 1 or spans[last][1] - start > 30:
+                    break
+                spelled = text[start : spans[last][1]].replace(" ", "")
+                if spelled in self._pinyin:
+                    yield Near(start, spans[last][1], spelled)
             if (
-                len(name) < 3
-                or not all("\u3400" <= character <= "\u9fff" for character in name)
-                or "的" in name
+                latin
+                and end - start >= 6
+                and (name := _nearest(text[start:end], *self._latin.get(text[start], ((), ()))))
             ):
-                continue
-            self._heads.setdefault(name[:2], []).append(name)
-            self._tails.setdefault(name[-2:], []).append(name)
-            if len(name) == 3:
-                self._frames.setdefault(name[0] + name[2], []).append(name)
-            for i in range(len(name) - 1):
-                self._swaps[name[:i] + name[i + 1] + name[i] + name[i + 2 :]] = name
+                yield Near(start, end, name)
 
-    def find(self, run: str, is_word: Callable[[int, int, int], bool]) -> list[Near]:
-        """Near misses in a run of Chinese characters.
+    def _add(self, name: str) -> None:
+        self._heads.setdefault(name[:2], []).append(name)
+        self._tails.setdefault(name[-2:], []).append(name)
+        if len(name) == 3:
+            self._frames.setdefault(name[0] + name[2], []).append(name)
+        for i in range(len(name) - 1):
+            self._swaps[name[:i] + name[i + 1] + name[i] + name[i + 2 :]] = name
 
-        `is_word(start, end, wrong)` tells whether the character at `wrong` belongs to a word of its own there.
-        Two names that are equally near mean none is.
-        """
+    def _han(self, run: str) -> list[Near]:
+        """Two names that are equally near mean none is."""
         out: dict[tuple[int, int], set[str]] = {}
         for near, wrong in self._candidates(run):
-            if wrong >= 0 and (run[wrong] in _PLAIN or is_word(near.start, near.end, wrong)):
+            if wrong >= 0 and (
+                not _likely(near.name, near.name[wrong - near.start], run[wrong]) or own_word(run, wrong)
+            ):
                 continue
             out.setdefault((near.start, near.end), set()).add(near.name)
         return [Near(*span, names.pop()) for span, names in out.items() if len(names) == 1]
@@ -75,13 +115,11 @@ class Typos:
                         yield Near(at, at + length, name), -1
 
 
-def latin(word: str, names: Iterable[str], pinyin: Iterable[str] = ()) -> str:
-    """The one Latin name a word misses by a letter or a swap; empty when none or several.
+def _nearest(word: str, names: Iterable[str], pinyin: Iterable[str]) -> str:
+    """The one name a word of six letters or more misses by a letter or a swap; empty when none or several.
 
-    Six letters allow a swap alone and pinyin needs eight for more: shorter ones are English words one letter on.
+    Shorter names allow a swap alone: one letter on, they are English words.
     """
-    if len(word) < 6:
-        return ""
     found = {name for name in names if _near(word, name, 7)} | {
         name for name in pinyin if _near(word, name, 9)
     }
@@ -99,6 +137,27 @@ def _swapped(a: str, b: str) -> bool:
         return False
     i = next(i for i in range(len(a)) if a[i] != b[i])
     return a[i : i + 2] == b[i : i + 2][::-1] and a[i + 2 :] == b[i + 2 :]
+
+
+def _likely(name: str, right: str, wrong: str) -> bool:
+    """Whether people write this for that: it sounds alike, or the name is told by three more characters."""
+    if wrong in _PLAIN:
+        return False
+    told_by = len(_SHARED.sub("", name))
+    if told_by < 2:
+        return False
+    sounds = _sounds()
+    return told_by >= 4 or not sounds.get(right, frozenset()).isdisjoint(sounds.get(wrong, frozenset()))
+
+
+@cache
+def _sounds() -> dict[str, frozenset[int]]:
+    text = files("hermes_memory_plugin.recall.data").joinpath("homophones.txt").read_text(encoding="utf-8")
+    out: dict[str, set[int]] = {}
+    for number, line in enumerate(text.splitlines()):
+        for character in line:
+            out.setdefault(character, set()).add(number)
+    return {character: frozenset(numbers) for character, numbers in out.items()}
 
 
 def _wrong(run: str, start: int, name: str) -> int:
