@@ -11,8 +11,8 @@ Reads one JSON object from the file named by its only argument and prints one JS
                          "compress": BOOL       a compaction before the turn
                          "home": PATH           the Hermes home of this turn, as a multiplexing gateway sets it
                          "interrupt": SECONDS   interrupt the agent after that time
-                         "call": [TOOL, ARGS]   instead of a turn: call a tool as execute_code's sandbox does
-                         "hook": [NAME, {...}]  instead of a turn: fire a plugin hook}
+                         "cron": {...}          instead of a turn: make a job with these values and run it
+                         "wait": NAME           afterwards: until no thread has that name any more}
     out  {"turns": [{"response", "session_id", "error"}, ...], "messages": [...]}
 """
 
@@ -22,6 +22,7 @@ import json
 import os
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -105,17 +106,15 @@ class Driver:
                 from gateway.session_context import clear_session_vars, set_session_vars
 
                 around.callback(clear_session_vars, set_session_vars(**turn["chat"]))
-            if turn.get("call"):
-                from model_tools import handle_function_call
+            if turn.get("cron"):
+                from cron.jobs import create_job
+                from cron.scheduler import run_job
 
-                name, arguments = turn["call"]
-                return {"response": handle_function_call(name, arguments, task_id=turn.get("task_id", ""))}
-            if turn.get("hook"):
-                from hermes_cli.plugins import invoke_hook
-
-                name, arguments = turn["hook"]
-                return {"response": invoke_hook(name, **arguments)}
-            return self.turn(turn)
+                return {"response": str(run_job(create_job(**turn["cron"]))[2])}
+            done = self.turn(turn)
+        while any(thread.name == turn.get("wait") for thread in threading.enumerate()):
+            time.sleep(0.05)
+        return done
 
     def run(self) -> dict[str, Any]:
         done = []
