@@ -40,7 +40,7 @@ PRINTABLE = [chr(code) for code in range(32, 127)]
 CATEGORY = {
     sre.CATEGORY_DIGIT: "0123456789",
     sre.CATEGORY_WORD: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_",
-    sre.CATEGORY_SPACE: " \t",
+    sre.CATEGORY_SPACE: " ",
     sre.CATEGORY_NOT_SPACE: "".join(PRINTABLE[1:]),
 }
 
@@ -68,7 +68,7 @@ class Drawer:
         if op is sre.LITERAL:
             return chr(value)
         if op is sre.ANY:
-            return self.rng.choice(PRINTABLE)
+            return "."  # mostly a dot somebody forgot to escape
         if op is sre.NOT_LITERAL:
             return self.rng.choice([c for c in PRINTABLE if ord(c) != value])
         if op is sre.IN:
@@ -83,6 +83,12 @@ class Drawer:
         if op in (sre.MAX_REPEAT, sre.MIN_REPEAT):
             low, high, item = value
             top = low + 24 if high is sre.MAXREPEAT else high
+            if (
+                low < 2
+                and item[0][0] in (sre.IN, sre.ANY)
+                and " " in self._one(*item[0]) + self._one(*item[0])
+            ):
+                top = min(top, 2)  # nobody writes twenty blanks
             return "".join(self._all(item) for _ in range(self.rng.randint(low, min(top, low + 60))))
         return ""  # positions match the empty string
 

@@ -7,49 +7,46 @@ left (or to be written in groups): digits alone are far more often an amount or 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import date
 
 Span = tuple[int, int, str]
 
 _PROVINCES = frozenset(
-    (
-        "11",
-        "12",
-        "13",
-        "14",
-        "15",
-        "21",
-        "22",
-        "23",
-        "31",
-        "32",
-        "33",
-        "34",
-        "35",
-        "36",
-        "37",
-        "41",
-        "42",
-        "43",
-    )
-    + ("44", "45", "46", "50", "51", "52", "53", "54", "61", "62", "63", "64", "65", "71", "81", "82", "83")
+    f"{first}{second}"
+    for first, seconds in {
+        1: "12345",
+        2: "123",
+        3: "1234567",
+        4: "123456",
+        5: "01234",
+        6: "12345",
+        7: "1",
+        8: "123",
+    }.items()
+    for second in seconds
 )
 _WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
 _CHECKS = "10X98765432"
-_CONTEXT = 24
+_CONTEXT = 24  # how far on its left the word may stand that tells what a number is
+_WINDOW = 48
 _PHONE_WORDS = re.compile(
     r"(?i)手机|电话|联系方式|致电|拨打|微信|短信|\bphone|\bmobile|\btel\b|\bcell|whatsapp|\bsms\b|\bcall(?:ed)?\b|\+86"
 )
 _CARD_WORDS = re.compile(
-    r"(?i)银行卡|信用卡|储蓄卡|借记卡|卡号|银行账[号户]|收款账[号户]|\bcard\b|bank account|account n(?:o|umber)\b|\b(?:visa|mastercard|unionpay|amex)\b"
+    r"(?i)银行卡|信用卡|储蓄卡|借记卡|卡号|银行账[号户]|收款账[号户]|\bcards?\b|\bcc\b|bank account|account n(?:o|umber)\b|\b(?:visa|mastercard|unionpay|amex)\b"
 )
 _ID_WORDS = re.compile(r"(?i)身份证|证件号|\bid card|identity (?:card|number)|resident id")
-_NOT_AFTER = re.compile(r"\s?(?:[元万亿股手份张吨户美港]|%|\.\d|,\d{3}|[A-Za-z])")
-_PHONE = re.compile(r"(?:(?<=\\u[0-9a-fA-F]{4})|(?<![\d.,]))(?:\+?86[ -]?)?(1[3-9]\d)([ -]?)(\d{4})\2(\d{4})(?!\d|[.,]\d)")
+_NOT_AFTER = re.compile(r"\s?(?:[元万亿股手份张吨户美港]|%)|\.\d|,\d{3}|[A-Za-z]")
+_PHONE = re.compile(
+    r"(?:(?<=\\u[0-9a-fA-F]{4})|(?<![\d.,]))(\+86[ -]?|86-)?(1[3-9]\d)([ -]?)\d{4}\3\d{4}(?!\d|[.,]\d)"
+)
 _CARD = re.compile(
     r"(?:(?<=\\u[0-9a-fA-F]{4})|(?<![\d.,]))(?:\d{4}([ -])\d{4}\1\d{4}\1\d{1,4}(?:\1\d{1,3})?|\d{13,19})(?!\d|[.,]\d|\1\d)"
 )
-_ID = re.compile(r"(?:(?<=\\u[0-9a-fA-F]{4})|(?<=\\[nrt])|(?<![0-9A-Za-z.,]))\d{17}[\dXx](?![0-9A-Za-z]|\.\d)")
+_ID = re.compile(
+    r"(?:(?<=\\u[0-9a-fA-F]{4})|(?<=\\[nrt])|(?<![0-9A-Za-z.,]))\d{17}[\dXx](?![0-9A-Za-z]|\.\d)"
+)
 _OLD_ID = re.compile(r"(?:(?<=\\u[0-9a-fA-F]{4})|(?<=\\[nrt])|(?<![0-9A-Za-z.,]))\d{15}(?![0-9A-Za-z]|\.\d)")
 _KEY_PHONE = re.compile(
     r"(?i)(?:^|_|\b)(?:phone|mobile|cell)(?:_?(?:no|num|number))?$|phone_?(?:no|num|number)?$|手机|联系电话"
@@ -103,53 +100,36 @@ def personal_kind(name: str, text: str) -> str:
 
 def personal_spans(text: str, classes: bytes, spans: list[Span]) -> None:
     """Add the personal numbers of `text`; `classes` has "0" where it has a digit."""
-    position = 0
-    while True:
-        first = _first(classes, position)
-        if first < 0:
-            return
-        end = first
-        while end < len(classes) and classes[end : end + 1] in b"0 " and end - first < 48:
-            end += 1
-        _look(text, max(0, first - 4), end, spans)
-        position = max(end, first + 11)
-        if position - first >= 48:  # a long row of numbers: go on at its next gap
-            gap = classes.find(b" ", position)
-            position = len(classes) if gap < 0 else gap
-
-
-def _first(classes: bytes, position: int) -> int:
-    found = [
-        at
-        for at in (classes.find(b"00000000000", position), classes.find(b"000 0000 0000", position))
-        if at >= 0
-    ]
-    return min(found, default=-1)
+    for shape in (b"0" * 11, b"000 0000 0000"):
+        first = classes.find(shape)
+        while first >= 0:
+            _look(text, max(0, first - 8), first + _WINDOW, spans)
+            first = classes.find(shape, first + len(shape))
 
 
 def _look(text: str, start: int, end: int, spans: list[Span]) -> None:
-    end = min(len(text), end + 2)
-    for match in _ID.finditer(text, start, end):
+    for match in _matches(_ID, text, start, end):
         if is_resident_id(match[0]):
             spans.append((*match.span(), "resident-id"))
-    for match in _OLD_ID.finditer(text, start, end):
-        if (
-            match[0][:2] in _PROVINCES
-            and _date("19" + match[0][6:12])
-            and _told(text, match.start(), _ID_WORDS)
-        ):
+    for match in _matches(_OLD_ID, text, start, end):
+        born = "19" + match[0][6:12]
+        if match[0][:2] in _PROVINCES and _date(born) and _told(text, match.start(), _ID_WORDS):
             spans.append((*match.span(), "resident-id"))
-    for match in _PHONE.finditer(text, start, end):
-        grouped = match[2] == "-"
-        if (
-            grouped or _told(text, match.start(), _PHONE_WORDS) or "86" in match[0][:3]
-        ) and not _NOT_AFTER.match(text, match.end()):
+    for match in _matches(_PHONE, text, start, end):
+        if match[1] or match[3] == "-" or _told(text, match.start(), _PHONE_WORDS):
             spans.append((*match.span(), "phone"))
-    for match in _CARD.finditer(text, start, end):
-        digits = re.sub(r"\D", "", match[0])
-        if 13 <= len(digits) <= 19 and is_card(digits) and not _NOT_AFTER.match(text, match.end()):
-            if match[1] or _told(text, match.start(), _CARD_WORDS):
-                spans.append((*match.span(), "bank-card"))
+    for match in _matches(_CARD, text, start, end):
+        told = match[1] or _told(text, match.start(), _CARD_WORDS)
+        digits = re.sub(r"\D", "", match[0]) if told else ""
+        if 13 <= len(digits) <= 19 and is_card(digits):
+            spans.append((*match.span(), "bank-card"))
+
+
+def _matches(shape: re.Pattern[str], text: str, start: int, end: int) -> Iterator[re.Match[str]]:
+    for match in shape.finditer(text, start, end):
+        # At the edge of the window the number may go on; the next window has it whole.
+        if (match.end() < end or end >= len(text)) and not _NOT_AFTER.match(text, match.end()):
+            yield match
 
 
 def _told(text: str, position: int, words: re.Pattern[str]) -> bool:
