@@ -67,6 +67,14 @@ class Standing(_Section):
     max_tokens: int = Field(default=300, ge=0, le=4_000, description="most tokens they may take")
 
 
+class Embedding(_Section):
+    """Where meaning comes from, beside words."""
+
+    backend: Literal["auto", "static", "none"] = Field(
+        default="auto", description="the built-in word table (auto, static), or words alone (none)"
+    )
+
+
 class Log(_Section):
     """How long what happened is kept."""
 
@@ -86,6 +94,7 @@ class Settings(_Section):
 
     recall: Recall = Recall()
     standing: Standing = Standing()
+    embedding: Embedding = Embedding()
     log: Log = Log()
     journal: Journal = Journal()
 

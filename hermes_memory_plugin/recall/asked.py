@@ -60,8 +60,10 @@ class Asked:
         return "en" if self.question.language == "en" else "zh"
 
     @classmethod
-    def of(cls, text: str, *, analyst: Analyst, now: datetime, history: Sequence[str] = ()) -> Asked:
-        """Read a message; `history`: the user's messages before it, oldest first."""
+    def of(
+        cls, text: str, *, analyst: Analyst, now: datetime, history: Sequence[str] = (), semantic: bool = True
+    ) -> Asked:
+        """Read a message; `history`: the user's messages before it, oldest first. Without `semantic`: words only."""
         analyst.refresh()
         analyst.link(text[:4_000])  # lets other plugins make their entities known
         question = Question.parse(text, now=now, lexicon=analyst.lexicon, history=history)
@@ -100,6 +102,7 @@ class Asked:
             periods=frozenset(one for one in question.periods if _is_report_period(one)),
             groups=groups,
             scopes=frozenset(question.scopes),
+            vector=analyst.vector(question.normalised) if semantic else None,
             span=(microseconds(question.since), microseconds(question.until)),
         )
 

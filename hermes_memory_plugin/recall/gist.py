@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,10 @@ from hermes_memory_plugin.recall.question import scopes
 from hermes_memory_plugin.recall.terms import Terms
 
 if TYPE_CHECKING:
+    from hermes_memory_plugin.embedding.static import StaticTable
     from hermes_memory_plugin.extensions import Hooks
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever the same text gives another gist; part of the index's tokenizer name."""
 LONGEST = 20_000
 """Characters of a text that are read for what it speaks of; its words are read whole."""
@@ -100,6 +101,30 @@ class Analyst:
         """Load the segmenter and the names."""
         segment.warm(self._folder / "index")
         self.lexicon.warm()
+        self.vector("估值")
+
+    @cached_property
+    def table(self) -> StaticTable | None:
+        """The word table that gives rows and questions their vectors; None when its files are damaged (`problems`)."""
+        from hermes_memory_plugin.embedding import EmbedderUnavailable
+        from hermes_memory_plugin.embedding.static import StaticTable
+
+        try:
+            return StaticTable.load(normalise, stem=segment.stem)
+        except EmbedderUnavailable as error:
+            self._problems.append(str(error))
+            return None
+
+    def pooled(self, text: str) -> Any:
+        """float32 [256], not of unit length, so that the vectors of several texts can be added; None without a table."""
+        return None if self.table is None else self.table.pooled(text)
+
+    def vector(self, text: str) -> Any:
+        """float32 [256] of unit length for a question; None without a table or without a known word."""
+        if self.table is None:
+            return None
+        vector = self.table.query(text)
+        return vector if vector.any() else None
 
     def read(self, text: str) -> Gist:
         """What the text speaks of; never raises."""

@@ -67,7 +67,7 @@ class Reader:
             found = self.__dict__.get("index")
             if found is not None:
                 return found  # type: ignore[no-any-return]
-            rows = Rows(self.analyst.read, lambda row_id: index.find(row_id, None))
+            rows = Rows(self.analyst, lambda row_id: index.find(row_id, None))
             tail = JournalTail(self.folder / "journal", rows)
             index = Index.open(self.folder / "index", tail=tail, tokenizer=tokenizer())
             self.__dict__["index"] = index
@@ -182,7 +182,7 @@ class Reader:
         self._rebuilding.start()
 
     def _stored_changes(self, archive: Archive) -> Iterator[Change]:
-        rows = Rows(self.analyst.read, lambda row_id: None)
+        rows = Rows(self.analyst, lambda row_id: None)
         graves = [
             row["id"]
             for ledger in (archive.facts, archive.logs)

@@ -73,7 +73,13 @@ class Recaller:
             self._reader.scan_files(now=mode == "explicit")
         keys = self._keys(owner)
         now_us = microseconds(now) or 0
-        asked = Asked.of(question, analyst=self._reader.analyst, now=now, history=history)
+        asked = Asked.of(
+            question,
+            analyst=self._reader.analyst,
+            now=now,
+            history=history,
+            semantic=settings.embedding.backend != "none",
+        )
         search = Search(self._reader.index, keys, now_us, project=project)
         allowance = allowance or budget.Budget(10**9, 10**9)
         if mode == "explicit":

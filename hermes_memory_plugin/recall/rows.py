@@ -12,7 +12,7 @@ from hermes_memory_plugin.layers.log import turn_row_id
 from hermes_memory_plugin.recall.index_row import Add, Change, Remove, Row
 
 if TYPE_CHECKING:
-    from hermes_memory_plugin.recall.gist import Gist
+    from hermes_memory_plugin.recall.gist import Analyst, Gist
     from hermes_memory_plugin.store.tails import Record
 
 Read = Callable[[str], "Gist"]
@@ -30,8 +30,9 @@ _SESSIONS = 512
 class Rows:
     """Turns records into changes of the index. Keeps the last turns of each session, for their neighbours."""
 
-    def __init__(self, read: Read, find: Find) -> None:
-        self._read = read
+    def __init__(self, analyst: Analyst, find: Find) -> None:
+        self._analyst = analyst
+        self._read = analyst.read
         self._find = find
         self._talk: OrderedDict[tuple[str, str], list[_Said]] = OrderedDict()
 
@@ -75,6 +76,7 @@ class Rows:
                     fact_key=fact_key(record.owner, data),
                     value=data.get("value"),
                     approximate=bool(data.get("approximate")),
+                    **self._vector(statement, typed),
                     extra=_kept(
                         data,
                         (
@@ -120,6 +122,7 @@ class Rows:
                     scope=both.scope,
                     origin=str(data.get("origin") or "user"),
                     trust=5 if data.get("origin", "user") == "user" else 1,
+                    **self._vector(title, body),
                     extra=_kept(data, ("path", "mtime_ns", "size", "title", "type", "broken")) | both.extra(),
                 )
             )
@@ -150,6 +153,7 @@ class Rows:
                     scope=both.scope,
                     origin=str(data.get("origin") or "user"),
                     trust=5,
+                    **self._vector(title, body),
                     extra=_kept(data, ("path", "mtime_ns", "size", "title", "broken")) | both.extra(),
                 )
             )
@@ -170,14 +174,14 @@ class Rows:
         tool = str(data.get("tool") or "")
         gist = self._read(f"{tool}\n{arguments[:_TRACE_HEAD]}\n{head}\n{tail}")
         call = str(data.get("call") or record.id)
-        said = f"{tool}({arguments[:300]}) → {data.get('error') or head[:700]}"
+        shown = f"{tool}({arguments[:300]}) → {data.get('error') or head[:700]}"
         return [
             Add(
                 Row(
                     id=record.id,
                     layer="L0",
                     kind="call",
-                    text=said,
+                    text=shown,
                     owner=record.owner,
                     source=f"{tool} {call}",
                     as_of=record.at,
@@ -186,6 +190,7 @@ class Rows:
                     session=str(data.get("session") or ""),
                     scope=gist.scope,
                     origin="tool",
+                    **self._vector(tool.replace("_", " "), arguments[:300], head[:500]),
                     extra=_kept(data, ("call", "tool", "status", "turn")) | gist.extra(),
                 )
             )
@@ -207,6 +212,18 @@ class Rows:
         if place > 0 and said.user:
             changes.append(Add(self._turn_row(talk, place - 1)))
         return changes
+
+    def _vector(self, *texts: str) -> dict[str, Any]:
+        """The vector fields of a row that says these texts."""
+        return self._quantised(self._analyst.pooled("\n".join(text for text in texts if text)))
+
+    def _quantised(self, pooled: Any) -> dict[str, Any]:
+        if pooled is None or not pooled.any():
+            return {}
+        from hermes_memory_plugin.embedding.static import quantise
+
+        rows, scales = quantise(pooled[None, :] / float((pooled @ pooled) ** 0.5))
+        return {"vector": rows[0], "vector_scale": float(scales[0])}
 
     def _session(self, owner: str, session: str) -> list[_Said]:
         key = (owner, session)
@@ -230,10 +247,14 @@ class Rows:
         said = talk[place]
         own = said.gist(self._read)
         weights: defaultdict[str, float] = defaultdict(float)
+        vector: Any = None
         for offset, weight in ((0, _OWN), (-1, _BEFORE), (-2, _BEFORE_THAT), (1, _NEXT)):
             if 0 <= place + offset < len(talk):
                 for token, count in talk[place + offset].gist(self._read).weights().items():
                     weights[token] += count * weight
+                pooled = talk[place + offset].pooled(self._analyst)
+                if pooled is not None:
+                    vector = pooled * weight if vector is None else vector + pooled * weight
         if said.speaker:
             for token in self._read(said.speaker).tokens:
                 weights[token] += _OWN
@@ -252,6 +273,7 @@ class Rows:
             session=said.session,
             scope=own.scope,
             origin="user",
+            **self._quantised(vector),
             extra={
                 "user": said.user[:SHOWN],
                 "assistant": said.assistant[:SHOWN],
@@ -274,6 +296,7 @@ class _Said:
         self.turn = self.user = self.assistant = self.speaker = ""
         self.completed: bool | None = None
         self._gist: Gist | None = None
+        self._pooled: Any = None
 
     def merge(self, data: Mapping[str, Any]) -> None:
         """Take over what `data` knows; nothing it leaves open is lost."""
@@ -281,7 +304,7 @@ class _Said:
             value = data.get(name)
             if value and value != getattr(self, name):
                 setattr(self, name, str(value))
-                self._gist = None
+                self._gist = self._pooled = None
         if data.get("completed") is not None:
             self.completed = bool(data["completed"])
 
@@ -304,6 +327,12 @@ class _Said:
         if self._gist is None:
             self._gist = read(f"{self.user}\n{self.assistant}"[:SHOWN])
         return self._gist
+
+    def pooled(self, analyst: Analyst) -> Any:
+        """The vector of the words, before it gets unit length."""
+        if self._pooled is None:
+            self._pooled = analyst.pooled(f"{self.user}\n{self.assistant}"[:SHOWN])
+        return self._pooled
 
 
 def _kept(data: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ decided by the words, plus a fifth of the cosine, so that one whose words are mi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ FLOOR_SHORT, FLOOR_LONG = 0.28, 0.55
 KNOWLEDGE = ("L1", "L2", "L3", "report")
 EVERYTHING = ("L0", *KNOWLEDGE)
 _EVERY_STATE = ("live", "superseded", "expired")
+_LATIN = re.compile(r"[A-Za-z]{2,}")
 _UNTRUSTED = frozenset({"tool", "web", "report", "model"})
 
 
@@ -118,19 +120,17 @@ class Search:
         cosine = self._cosine(view, asked)
         scores = words / np.float32(SATURATION * mass) + np.float32(COSINE) * cosine
         numbers = view.top(scores, most)
-        coverage = _coverage(view, asked, mass, numbers)
-        return [
-            Candidate(
-                number,
-                view.row(number),
-                float(scores[number]),
-                float(words[number]),
-                float(cosine[number]),
-                covered,
-                view.state(number),
+        found = []
+        for number, covered in zip(numbers, _coverage(view, asked, mass, numbers), strict=True):
+            row, meaning = view.row(number), float(cosine[number])
+            score = float(scores[number])
+            if meaning > 0 and is_chinese(row.text) != (asked.language == "zh"):
+                meaning += OTHER_LANGUAGE
+                score += COSINE * OTHER_LANGUAGE
+            found.append(
+                Candidate(number, row, score, float(words[number]), meaning, covered, view.state(number))
             )
-            for number, covered in zip(numbers, coverage, strict=True)
-        ]
+        return found
 
     def _cosine(self, view: View, asked: Asked) -> Any:
         if asked.vector is None:
@@ -309,6 +309,12 @@ def _newest_first(ranked: list[Candidate]) -> list[Candidate]:
                 order.insert(earlier, replace(order.pop(place), reasons=[*one.reasons, "newer"]))
                 break
     return order
+
+
+def is_chinese(text: str) -> bool:
+    """Whether most of what the text says, it says in Chinese."""
+    han = sum("\u3400" <= character <= "\u9fff" for character in text[:400])
+    return han > 0 and 2 * han >= len(_LATIN.findall(text[:400]))
 
 
 def _at(one: Candidate) -> int:
