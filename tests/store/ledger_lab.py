@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ import duckdb
 
 from hermes_memory_plugin.store.drain import Drain, Drained
 from hermes_memory_plugin.store.journal import Journal
+from hermes_memory_plugin.store.ledger import CONFIG
 from hermes_memory_plugin.store.ledger_facts import FactsLedger
 from hermes_memory_plugin.store.ledger_logs import LogsLedger
 
@@ -102,8 +104,12 @@ def let_go(process: subprocess.Popen[str]) -> None:
 
 def crash_with_wal(path: Path, sql: str) -> None:
     """A program that commits `sql` to the file and dies before it is folded in."""
-    code = "import duckdb, os, sys; c = duckdb.connect(sys.argv[1]); c.execute(sys.argv[2]); os._exit(0)"
-    subprocess.run([sys.executable, "-c", code, str(path), sql], check=True, timeout=60)
+    code = (
+        "import duckdb, json, os, sys; c = duckdb.connect(sys.argv[1], config=json.loads(sys.argv[3]));"
+        "c.execute(sys.argv[2]); os._exit(0)"
+    )
+    settings = json.dumps(dict(CONFIG))
+    subprocess.run([sys.executable, "-c", code, str(path), sql, settings], check=True, timeout=60)
 
 
 def table(path: Path, sql: str) -> list[tuple[Any, ...]]:

@@ -265,12 +265,13 @@ def test_nothing_is_lost_or_doubled_when_drainers_and_writers_are_killed(lab: La
 
     running = [(code, start(code)) for code in (WRITER, WRITER, DRAINER, DRAINER)]
     kills = 0
-    ends = time.monotonic() + 5
+    ends = time.monotonic() + 60
     try:
-        while time.monotonic() < ends:
-            time.sleep(chance.uniform(0.1, 0.35))
+        while kills < 8 or said.stat().st_size < 10_000:
+            assert time.monotonic() < ends
+            time.sleep(chance.uniform(0.05, 0.4))
             if not said.exists() or not lab.facts.path.exists():
-                continue
+                continue  # nobody has begun yet
             code, victim = running.pop(0)
             victim.send_signal(signal.SIGKILL)
             victim.wait(10)
@@ -284,7 +285,6 @@ def test_nothing_is_lost_or_doubled_when_drainers_and_writers_are_killed(lab: La
     lab.drained()
     rows = lab.logs.rows("SELECT ulid, tool_call_id FROM logs")
     facts = [row["id"] for row in lab.facts.rows("SELECT id FROM facts")]
-    assert kills >= 5
     assert len(acknowledged) > 100
     assert acknowledged.items() <= {row["ulid"]: row["tool_call_id"] for row in rows}.items()
     assert len(rows) == len({row["ulid"] for row in rows})
