@@ -93,6 +93,14 @@ def test_forgetting_the_newer_row_brings_the_older_one_back(home: Home) -> None:
     assert ids(open_index(home.path)) == {"old"}
 
 
+def test_a_row_that_changes_its_key_frees_what_it_had_superseded(home: Home) -> None:
+    home.fact("old", "pe 28", fact_key="k", as_of=1, trust=5)
+    home.fact("new", "pe 26", fact_key="k", as_of=2, trust=5)
+    assert ids(home.index) == {"new"}
+    home.fact("new", "pe 26", fact_key="other", as_of=2, trust=5)
+    assert ids(home.index) == {"new", "old"}
+
+
 def test_the_same_id_again_replaces_the_row(home: Home) -> None:
     home.fact("f1", "pe 28")
     IndexWriter(home.index).commit()
@@ -273,6 +281,14 @@ def test_handles_are_short_and_the_older_row_keeps_its_own(home: Home) -> None:
         assert (index.handle(one), index.handle(two)) == (first, second)
         assert [row.id for row in (index.find(first, None), index.find(second, None)) if row] == [one, two]
     assert home.index.find(f"[{first.upper()}]", None) is not None
+
+
+def test_a_row_written_again_at_once_is_not_younger_for_it(home: Home) -> None:
+    one, two = colliding(2)
+    home.fact(one, "pe")
+    home.fact(two, "pe")
+    home.fact(one, "pe again")
+    assert len(home.index.handle(one)) < len(home.index.handle(two))
 
 
 def test_the_handle_of_a_forgotten_row_never_names_another(home: Home) -> None:

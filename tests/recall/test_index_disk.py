@@ -9,19 +9,21 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hermes_memory_plugin.recall.index import Add, IndexDamaged, Remove, Row
-from hermes_memory_plugin.recall.index_disk import MANIFEST, load
+from hermes_memory_plugin.recall import index_writer
+from hermes_memory_plugin.recall.index import Add, Change, Index, IndexDamaged, JournalTail, Remove, Row
+from hermes_memory_plugin.recall.index_disk import MANIFEST, load, save
 from hermes_memory_plugin.recall.index_files import read_container, write_container
 from hermes_memory_plugin.recall.index_writer import IndexWriter
 from hermes_memory_plugin.store.drain import RETIRED
-from hermes_memory_plugin.store.tails import read_tails, retire
+from hermes_memory_plugin.store.tails import Record, read_tails, retire
 
-from .index_kit import TOKENIZER, Home, found, ids, open_index
+from .index_kit import NOW, TOKENIZER, Home, found, ids, open_index, rows_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -187,6 +189,74 @@ def test_views_and_writes_go_on_while_a_generation_is_written(home: Home) -> Non
     assert ids(home.index) == ids(open_index(home.path)) == {f"f{number}" for number in range(200)}
 
 
+def test_what_happens_while_a_generation_is_written_is_not_lost(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.fact("old", "pe", fact_key="k", as_of=1, trust=5)
+    home.fact("gone", "pe")
+    for number in range(5):
+        home.fact(f"f{number}", "pe")
+        len(home.index)
+
+    def save_late(*arguments: Any) -> Any:
+        home.forget("gone")
+        home.fact("new", "pe", fact_key="k", as_of=2, trust=5)
+        for number in range(5):
+            home.fact(f"g{number}", "pe")
+            len(home.index)  # parts in memory are folded
+        return save(*arguments)
+
+    expected = {"new", *(f"{letter}{number}" for letter in "fg" for number in range(5))}
+    monkeypatch.setattr(index_writer, "save", save_late)
+    IndexWriter(home.index).commit()
+    monkeypatch.undo()
+    rows = home.index.scan(None, now_us=NOW)
+    assert sorted(row.id for row in rows) == sorted(expected)
+    late = open_index(home.path)
+    late.refresh()
+    assert ids(late) == expected
+    IndexWriter(home.index).commit()
+    assert ids(open_index(home.path)) == expected
+
+
+def test_a_journal_removed_in_the_middle_of_a_refresh_is_found_in_the_index(tmp_path: Path) -> None:
+    """The journal of a dead process is drained and removed after the reader looked at the manifest."""
+    Home(tmp_path).fact("first", "pe")
+    time.sleep(0.01)
+    spawn('Home(home).fact("last", "pe")\n', tmp_path).wait(30)
+    drained: list[str] = []
+
+    def rows_of_slowly(record: Record) -> Iterable[Change]:
+        if not drained:
+            manifest = IndexWriter(open_index(tmp_path)).commit()
+            drained.extend(retire(tmp_path / "journal", manifest.offsets))
+        return rows_of(record)
+
+    reader = Index.open(
+        tmp_path / "index", tail=JournalTail(tmp_path / "journal", rows_of_slowly), tokenizer=TOKENIZER
+    )
+    reader.refresh(budget_ms=0)
+    assert drained
+    assert ids(reader) == {"first", "last"}
+
+
+def test_a_reader_ahead_of_a_new_generation_reads_nothing_again(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = open_index(home.path)
+    home.fact("f1", "pe")
+
+    def save_late(*arguments: Any) -> Any:
+        home.fact("f2", "pe")
+        assert reader.refresh().records == 2
+        return save(*arguments)
+
+    monkeypatch.setattr(index_writer, "save", save_late)
+    IndexWriter(home.index).commit()
+    refreshed = reader.refresh()
+    assert (refreshed.records, refreshed.adopted, ids(reader)) == (0, True, {"f1", "f2"})
+
+
 def test_a_budget_leaves_the_rest_for_later(home: Home) -> None:
     home.journal.append_many(
         ("fact", {"id": f"f{n}", "words": {"pe": 1.0}}, "local", None, None) for n in range(500)
@@ -239,7 +309,7 @@ while True:
         assert ids(index) >= {f"f{number}" for number in range(acknowledged + 1)}
     IndexWriter(index).purge()
     assert not list((tmp_path / "index").glob("*.tmp"))
-    assert len(list((tmp_path / "index").iterdir())) == 3
+    assert len(list((tmp_path / "index").iterdir())) == len(index.corpus.disk) + 2
 
 
 # -- damage --------------------------------------------------------------------------------------------------------
