@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 import time
@@ -14,6 +13,21 @@ from hermes_memory_plugin.store.drain import PAUSE, Drain, Drained
 _LONGEST_PAUSE = 60.0
 
 
+class _Life:
+    """What a thread and those who wait for it share; a fork or a stop begins another one."""
+
+    def __init__(self) -> None:
+        self.thread: threading.Thread | None = None
+        self.starting = threading.Lock()
+        self.wanted = threading.Event()
+        self.hurry = threading.Event()
+        self.changed = threading.Condition()
+        self.asked = 0  # flushes so far
+        self.answered = 0  # flushes that came before a run that began after them
+        self.answer: Drained | None = None
+        self.over = False
+
+
 class Drainer:
     """Runs a `Drain` on a daemon thread of its own, begun by the first `notify`, anew in a forked child."""
 
@@ -23,34 +37,36 @@ class Drainer:
         """Consumers that failed, counted over all runs."""
         self.last: Drained | None = None
         """What the last run that did something reported."""
-        self._begin()
+        self._life = _Life()
         _drainers.add(self)
 
     def notify(self) -> None:
         """Something was journalled: it reaches the consumers within a second or so. Costs some microseconds."""
-        if not self._wanted.is_set():
-            self._wanted.set()
-            self._wake()
+        life = self._life
+        if not life.wanted.is_set():
+            life.wanted.set()
+            self._wake(life)
 
     def flush(self, timeout: float = 30.0) -> Drained:
         """Wait until everything acknowledged so far is with every consumer.
 
         Raises LedgerBusy when `timeout` seconds did not suffice, and what a consumer raised.
         """
+        life = self._life
         deadline = time.monotonic() + timeout
-        with self._changed:
-            self._asked += 1
-            ticket = self._asked
-        self._wanted.set()
-        self._hurry.set()
-        if not self._wake():
-            self._round(force=True, wait=timeout)  # the interpreter is going down: no more threads
-        with self._changed:
-            while self._answered < ticket and not self._stopped:
+        with life.changed:
+            life.asked += 1
+            ticket = life.asked
+        life.wanted.set()
+        life.hurry.set()
+        if not self._wake(life):
+            self._round(life, force=True, wait=timeout)  # the interpreter is going down: no more threads
+        with life.changed:
+            while life.answered < ticket and not life.over:
                 left = deadline - time.monotonic()
-                if left <= 0 or not self._changed.wait(left):
+                if left <= 0 or not life.changed.wait(left):
                     raise LedgerBusy(self._drain.folder, timeout)
-            drained = self._answer
+            drained = life.answer if life.answered >= ticket else None
         if drained is None:
             raise LedgerBusy(self._drain.folder, timeout)
         for error in drained.errors.values():
@@ -59,75 +75,65 @@ class Drainer:
 
     def stop(self, timeout: float = 5.0) -> None:
         """End the thread after its present run; a later `notify` begins another one."""
-        thread = self._thread
-        self._stopped = True
-        self._wanted.set()
-        self._hurry.set()
-        with self._changed:
-            self._changed.notify_all()
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(timeout)
-        self._begin()
+        life, self._life = self._life, _Life()
+        life.over = True
+        life.wanted.set()
+        life.hurry.set()
+        with life.changed:
+            life.changed.notify_all()
+        if life.thread is not None and life.thread is not threading.current_thread():
+            life.thread.join(timeout)
 
-    def _begin(self) -> None:
-        self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
-        self._wanted = threading.Event()
-        self._hurry = threading.Event()
-        self._changed = threading.Condition()
-        self._asked = self._answered = 0
-        self._answer: Drained | None = None
-        self._stopped = False
-
-    def _wake(self) -> bool:
+    def _wake(self, life: _Life) -> bool:
         """Make sure that the thread runs; False when it cannot be started any more."""
-        with self._starting:
-            if self._thread is None or not self._thread.is_alive():
-                thread = threading.Thread(target=self._work, name="hermes-memory-drain", daemon=True)
+        with life.starting:
+            if life.thread is None or not life.thread.is_alive():
+                thread = threading.Thread(
+                    target=self._work, args=(life,), name="hermes-memory-drain", daemon=True
+                )
                 try:
                     thread.start()
                 except RuntimeError:
                     return False
-                self._thread = thread
+                life.thread = thread
         return True
 
-    def _work(self) -> None:
+    def _work(self, life: _Life) -> None:
         failures = 0
         while True:
-            self._wanted.wait()
-            pause = min(PAUSE * 2**failures, _LONGEST_PAUSE) if failures else 0.0
-            self._hurry.wait(pause)
-            if self._stopped:
+            life.wanted.wait()
+            if failures:
+                life.hurry.wait(min(PAUSE * 2**failures, _LONGEST_PAUSE))
+            if life.over:
                 return
-            force = self._hurry.is_set()
-            self._hurry.clear()
-            self._wanted.clear()
-            drained = self._round(force=force, wait=PAUSE)
-            if drained.errors:
-                failures += 1
-                self._wanted.set()
-            else:
-                failures = 0
-                if not drained.complete:  # somebody else just drained, perhaps before our records
-                    self._wanted.set()
-                self._hurry.wait(PAUSE)
+            force = life.hurry.is_set()
+            life.hurry.clear()
+            life.wanted.clear()
+            drained = self._round(life, force=force, wait=PAUSE)
+            failures = failures + 1 if drained.errors else 0
+            if not drained.complete:  # an error, or somebody else just drained, perhaps before our records
+                life.wanted.set()
+            if not failures:
+                life.hurry.wait(PAUSE)
 
-    def _round(self, *, force: bool, wait: float) -> Drained:
-        with self._changed:
-            ticket = self._asked
+    def _round(self, life: _Life, *, force: bool, wait: float) -> Drained:
+        with life.changed:
+            ticket = life.asked
         try:
             drained = self._drain.run(force=force, wait=wait if force else 0.0)
-        except Exception as error:  # a drain must survive anything, and say so
+        except Exception as error:  # the thread must survive anything, and say so
             drained = Drained("done", errors={"drain": error})
         self.errors += len(drained.errors)
         if drained.state == "done":
             self.last = drained
-        if force and drained.state == "done":
-            with self._changed:
-                self._answered, self._answer = ticket, drained
-                self._changed.notify_all()
-        elif force:
-            self._hurry.set()  # another process had the lock all the time: those who wait still do
+        if not force:
+            return drained
+        if drained.state == "done":
+            with life.changed:
+                life.answered, life.answer = ticket, drained
+                life.changed.notify_all()
+        else:
+            life.hurry.set()  # another process had the lock all the time: those who wait still do
         return drained
 
 
@@ -136,15 +142,8 @@ _drainers: weakref.WeakSet[Drainer] = weakref.WeakSet()
 
 def _after_fork_in_child() -> None:
     for drainer in list(_drainers):
-        drainer._begin()
+        drainer._life = _Life()
 
 
-def _at_exit() -> None:
-    """End the threads before the interpreter does: one that is killed inside DuckDB takes the process down with it."""
-    for drainer in list(_drainers):
-        drainer.stop()
-
-
-atexit.register(_at_exit)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -20,6 +20,7 @@ from hermes_memory_plugin.store.ledger_faults import (
     LedgerUnusable,
     fault,
     holder,
+    is_damage,
     storage_versions,
 )
 from hermes_memory_plugin.store.locks import LockBusy
@@ -79,7 +80,7 @@ class Ledger:
                 if kind is Fault.CORRUPT:
                     connection.close()
                     raise self._set_aside(error, move=write) from error
-                if kind is Fault.SURROUNDINGS:
+                if kind in (Fault.SURROUNDINGS, Fault.ENGINE):
                     raise LedgerUnusable(self.path, _first_line(error)) from error
                 raise
             except OSError as error:
@@ -131,7 +132,7 @@ class Ledger:
                 if self._schema_of(connection) < self.schema:
                     return None
             except duckdb.Error as error:
-                if fault(error) in (Fault.WAL, Fault.CORRUPT):
+                if is_damage(error):
                     return None
                 raise LedgerUnusable(self.path, _first_line(error)) from error
             stack.push(own.pop_all())
@@ -147,7 +148,7 @@ class Ledger:
                 with contextlib.suppress(OSError):
                     self.path.chmod(0o600)
             except duckdb.Error as error:
-                if fault(error) not in (Fault.WAL, Fault.CORRUPT):
+                if not is_damage(error):
                     raise LedgerUnusable(self.path, _first_line(error)) from error
                 self._set_aside(error)
                 continue

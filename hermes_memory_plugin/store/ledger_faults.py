@@ -17,6 +17,7 @@ class Fault(Enum):
     WAL = "the write-ahead log is damaged, the file is not"
     CORRUPT = "the file is damaged"
     SURROUNDINGS = "the disk, the folder or the memory does not let us"
+    ENGINE = "DuckDB itself failed"
     STATEMENT = "the statement or its values are at fault"
 
 
@@ -88,10 +89,14 @@ def fault(error: Exception) -> Fault:
     for kind, sign in _SIGNS:
         if sign.search(text):
             return kind
-    # Nothing a statement of ours can cause: metadata that does not add up.
     return (
-        Fault.CORRUPT if type(error).__name__ in ("InternalException", "FatalException") else Fault.STATEMENT
+        Fault.ENGINE if type(error).__name__ in ("InternalException", "FatalException") else Fault.STATEMENT
     )
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether a file that could not be opened is damaged: its metadata may also make DuckDB itself fail."""
+    return fault(error) in (Fault.WAL, Fault.CORRUPT, Fault.ENGINE)
 
 
 def holder(error: Exception) -> str:

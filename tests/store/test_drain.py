@@ -267,7 +267,7 @@ def test_nothing_is_lost_or_doubled_when_drainers_and_writers_are_killed(lab: La
     kills = 0
     ends = time.monotonic() + 60
     try:
-        while kills < 8 or said.stat().st_size < 10_000:
+        while kills < 6 or said.stat().st_size < 10_000:
             assert time.monotonic() < ends
             time.sleep(chance.uniform(0.05, 0.4))
             if not said.exists() or not lab.facts.path.exists():

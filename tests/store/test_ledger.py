@@ -275,6 +275,15 @@ def test_what_duckdb_says_is_understood(message: str, expected: Fault) -> None:
     assert fault(duckdb.Error(message)) is expected
 
 
+def test_a_failure_of_duckdb_itself_moves_nothing(lab: Lab) -> None:
+    lab.fact("f1")
+    lab.drained()
+    with pytest.raises(LedgerUnusable, match="INTERNAL"), lab.facts.visit(write=True):
+        raise duckdb.InternalException("INTERNAL Error: a defect, not a damaged file")
+    assert lab.facts.set_aside() == []
+    assert lab.fact_ids() == ["f1"]
+
+
 def test_a_newer_storage_format_asks_for_a_newer_duckdb() -> None:
     error = LedgerFormatNewer(Path("facts.db"), 999, 68)
     assert isinstance(error, LedgerNewer)
