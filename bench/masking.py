@@ -13,7 +13,7 @@ import json
 import math
 import random
 import re
-import re._constants as sre
+import re._constants as sre  # type: ignore[import-not-found]
 import re._parser as parser  # type: ignore[import-not-found]
 import time
 import tomllib

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hermes_memory_plugin.store.mask_personal import personal_spans
+from hermes_memory_plugin.store.mask_personal import digit_shapes, personal_spans
 from hermes_memory_plugin.store.mask_rules import (
     TOKENS,
     VENDOR,
@@ -36,10 +36,15 @@ _FOLD = {upper: upper.lower() for upper in _UPPER}
 for _same in ("ts", "kc", "ore"):
     _FOLD |= {letter: _same[-1] for both in _same for letter in (both, both.upper())}
 _FOLDED = _table(_FOLD)
+_NO_LETTERS = (
+    b"0123456789?.,:;{}[]%+-"  # left out: what remains is shorter to search; quotes and blanks part words
+)
 _RUNS = _table(dict.fromkeys(_ALNUM, "x"), " ")
 _NARROW = _table(dict.fromkeys(_ALNUM + "_-", "x"), " ")
 _WIDE = _table(dict.fromkeys(_ALNUM + "_-.~+/=%:|", "x"), " ")
-_CLASSES = _table(dict.fromkeys(_UPPER + _LOWER, "x") | dict.fromkeys(_DIGITS, "0"), " ")
+_CLASSES = _table(
+    dict.fromkeys(_UPPER + _LOWER, "x") | dict.fromkeys(_DIGITS, "0") | {" ": " ", "-": " "}, "."
+)
 _RUN = b"x" * 15
 # Looking for one character is far cheaper than for two.
 _CHINESE = {"密": ("密码", "密钥"), "钥": ("秘钥", "私钥"), "令": ("口令", "令牌"), "授": ("授权码",)}
@@ -89,12 +94,14 @@ def suspicious(text: str) -> bool:
     if _RUN in raw.translate(_RUNS):
         return True
     classes = raw.translate(_CLASSES)
-    if b"x0x" in classes or b"00000000000" in classes or b"000 0000 0000" in classes:
+    if b"x0x" in classes:
         return True
-    folded = raw.translate(_FOLDED)
-    if b"sece" in folded or b"cey" in folded or b"pass" in folded or b"pwd" in folded or b"aushe" in folded:
+    words = raw.translate(_FOLDED, _NO_LETTERS)
+    if b"sece" in words or b"cey" in words or b"pass" in words or b"pwd" in words or b"aushe" in words:
         return True
-    if b"curl" in raw or (b"@" in raw and b"://" in raw):
+    if b"/" in raw and (b"cuel" in words or (b"@" in raw and b"://" in raw)):
+        return True
+    if digit_shapes(text, raw, classes, words):
         return True
     return any(hint in text and any(word in text for word in words) for hint, words in _CHINESE.items())
 
@@ -114,7 +121,7 @@ def find_secrets(text: str) -> list[Span]:
     _find_urls(text, raw, lower, spans)
     if b"-----BEGIN" in raw:
         _find_pem(text, raw, spans)
-    personal_spans(text, raw.translate(_CLASSES), spans)
+    personal_spans(text, raw, raw.translate(_CLASSES), raw.translate(_FOLDED, _NO_LETTERS), spans)
     return spans
 
 

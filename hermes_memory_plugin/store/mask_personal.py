@@ -30,13 +30,11 @@ _WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
 _CHECKS = "10X98765432"
 _CONTEXT = 24  # how far on its left the word may stand that tells what a number is
 _WINDOW = 48
-_PHONE_WORDS = re.compile(
-    r"(?i)手机|电话|联系方式|致电|拨打|微信|短信|\bphone|\bmobile|\btel\b|\bcell|whatsapp|\bsms\b|\bcall(?:ed)?\b|\+86"
-)
-_CARD_WORDS = re.compile(
-    r"(?i)银行卡|信用卡|储蓄卡|借记卡|卡号|银行账[号户]|收款账[号户]|\bcards?\b|\bcc\b|bank account|account n(?:o|umber)\b|\b(?:visa|mastercard|unionpay|amex)\b"
-)
-_ID_WORDS = re.compile(r"(?i)身份证|证件号|\bid card|identity (?:card|number)|resident id")
+_PHONE_HINTS = (b"phene", b"mebile")  # phone and mobile as they read in a folded copy
+_CARD_HINT = b"caed"
+_PHONE_WORDS = re.compile(r"(?i)手机|电话|联系方式|致电|拨打|微信|phone|mobile|\+86")
+_CARD_WORDS = re.compile(r"(?i)银行卡|信用卡|储蓄卡|借记卡|卡号|银行账[号户]|收款账[号户]|\bcards?\b")
+_ID_WORDS = re.compile(r"(?i)身份证|证件号|\bid card")
 _NOT_AFTER = re.compile(r"\s?(?:[元万亿股手份张吨户美港]|%)|\.\d|,\d{3}|[A-Za-z]")
 _PHONE = re.compile(
     r"(?:(?<=\\u[0-9a-fA-F]{4})|(?<![\d.,]))(\+86[ -]?|86-)?(1[3-9]\d)([ -]?)\d{4}\3\d{4}(?!\d|[.,]\d)"
@@ -49,10 +47,10 @@ _ID = re.compile(
 )
 _OLD_ID = re.compile(r"(?:(?<=\\u[0-9a-fA-F]{4})|(?<=\\[nrt])|(?<![0-9A-Za-z.,]))\d{15}(?![0-9A-Za-z]|\.\d)")
 _KEY_PHONE = re.compile(
-    r"(?i)(?:^|_|\b)(?:phone|mobile|cell)(?:_?(?:no|num|number))?$|phone_?(?:no|num|number)?$|手机|联系电话"
+    r"(?i)(?:^|_|\b)(?:phone|mobile)(?:_?(?:no|num|number))?$|phone_?(?:no|num|number)?$|手机|联系电话"
 )
 _KEY_CARD = re.compile(r"(?i)(?:bank|credit|debit)_?card|card_?(?:no|num|number)|银行卡|信用卡|卡号")
-_KEY_ID = re.compile(r"(?i)^(?:id_?card|identity)(?:_?(?:no|num|number))?$|resident_?id|身份证")
+_KEY_ID = re.compile(r"(?i)^id_?card(?:_?(?:no|num|number))?$|身份证")
 
 
 def is_resident_id(text: str) -> bool:
@@ -98,9 +96,25 @@ def personal_kind(name: str, text: str) -> str:
     return ""
 
 
-def personal_spans(text: str, classes: bytes, spans: list[Span]) -> None:
-    """Add the personal numbers of `text`; `classes` has "0" where it has a digit."""
-    for shape in (b"0" * 11, b"000 0000 0000"):
+def digit_shapes(text: str, raw: bytes, classes: bytes, words: bytes) -> list[bytes]:
+    """The rows of digits in `classes` that are worth a look, given the telling words of the text.
+
+    `raw` has a byte for each character of `text`; so has `classes`, with "0" for a digit and " " for a blank or dash;
+    `words` has the letters only, folded.
+    """
+    shapes = [shape for shape in (b"000 0000 0000", b"0" * 17) if shape in classes]
+    if b"0" * 11 in classes:
+        phone = any(hint in text for hint in "手电联拨微") or any(word in words for word in _PHONE_HINTS)
+        if phone or (b"+" in raw and b"+86" in raw):
+            shapes.append(b"0" * 11)
+        elif b"0" * 13 in classes and (any(hint in text for hint in "卡账证") or _CARD_HINT in words):
+            shapes.append(b"0" * 13)
+    return shapes
+
+
+def personal_spans(text: str, raw: bytes, classes: bytes, words: bytes, spans: list[Span]) -> None:
+    """Add the personal numbers of `text`; the copies are those of `digit_shapes`."""
+    for shape in digit_shapes(text, raw, classes, words):
         first = classes.find(shape)
         while first >= 0:
             _look(text, max(0, first - 8), first + _WINDOW, spans)
