@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
@@ -87,6 +88,8 @@ class Drainer:
     def _wake(self, life: _Life) -> bool:
         """Make sure that the thread runs; False when it cannot be started any more."""
         with life.starting:
+            if _ending:
+                return False
             if life.thread is None or not life.thread.is_alive():
                 thread = threading.Thread(
                     target=self._work, args=(life,), name="hermes-memory-drain", daemon=True
@@ -138,6 +141,18 @@ class Drainer:
 
 
 _drainers: weakref.WeakSet[Drainer] = weakref.WeakSet()
+_ending = False
+"""Whether the interpreter is going down. A thread that it kills inside DuckDB takes the process with it (SIGABRT)."""
+
+
+def _at_exit() -> None:
+    global _ending
+    _ending = True
+    for drainer in list(_drainers):
+        drainer.stop()
+
+
+atexit.register(_at_exit)
 
 
 def _after_fork_in_child() -> None:
