@@ -83,49 +83,48 @@ def compose(
 ) -> tuple[str, list[Picked], list[Picked], list[Cut]]:
     """(block, items in it, standing items in it, what did not fit). Whole items only; the strongest first."""
     cuts: list[Cut] = []
+    kept: list[Picked] = []
     kept_standing: list[Picked] = []
+    lines: list[str] = []
+    rules: list[str] = []
     spent = 0
     for one in standing:
-        cost = tokens(block.line(one.line, language))
+        rule = block.line(one.line, language)
+        cost = tokens(rule)
         if spent + cost > standing_tokens:
             cuts.append(Cut(one.item.id, "standing preferences are full"))
             continue
         kept_standing.append(one)
+        rules.append(rule)
         spent += cost
-    kept: list[Picked] = []
-    text = _block(kept, kept_standing, language, 0, "")
+    text = block.render(lines, standing=rules, language=language)
     while kept_standing and not budget.fits(text):
         cuts.append(Cut(kept_standing.pop().item.id, "budget"))
-        text = _block(kept, kept_standing, language, 0, "")
+        rules.pop()
+        text = block.render(lines, standing=rules, language=language)
     for one in picked:
-        grown = _block([*kept, one], kept_standing, language, 0, "")
+        line = block.line(one.line, language)
+        grown = block.render([*lines, line], standing=rules, language=language)
         if budget.fits(grown):
             kept.append(one)
+            lines.append(line)
             text = grown
             continue
         cuts.append(Cut(one.item.id, "budget"))
         if not kept:  # the best row in part is worth more than nothing
             for length in (200, 100, 60):
                 part = replace(one, line=replace(one.line, text=block.cut(one.line.text, length)))
-                shorter = _block([part], kept_standing, language, 0, "")
+                line = block.line(part.line, language)
+                shorter = block.render([line], standing=rules, language=language)
                 if budget.fits(shorter):
                     kept.append(part)
+                    lines.append(line)
                     text = shorter
                     break
     if text:
         for more, said in ((weaker, notice), (0, notice), (weaker, "")):
-            richer = _block(kept, kept_standing, language, more, said)
+            richer = block.render(lines, standing=rules, language=language, more=more, notice=said)
             if (more or said) and budget.fits(richer):
                 text = richer
                 break
     return text, kept, kept_standing, cuts
-
-
-def _block(items: Sequence[Picked], standing: Sequence[Picked], language: str, more: int, notice: str) -> str:
-    return block.render(
-        [block.line(one.line, language) for one in items],
-        standing=[block.line(one.line, language) for one in standing],
-        language=language,
-        more=more,
-        notice=notice,
-    )

@@ -73,6 +73,15 @@ def harmless(text: str) -> str:
 
     Numbers, comparison signs before digits ("PE<20"), names and punctuation stay as they are.
     """
+    plain = text if text.isprintable() else _visible(text)
+    plain = _CHAT_MARK.sub("|", plain)
+    plain = _TAG_LIKE.sub("(", plain)
+    plain = _FENCE.sub("'''", plain)
+    plain = _ROLE.sub(lambda match: f"{match[1]}{match[2] or ''} -", plain)
+    return _BLANKS.sub(" ", plain).strip()
+
+
+def _visible(text: str) -> str:
     shown = []
     for character in text:
         category = unicodedata.category(character)
@@ -82,12 +91,7 @@ def harmless(text: str) -> str:
             continue
         else:
             shown.append(character)
-    plain = "".join(shown)
-    plain = _CHAT_MARK.sub("|", plain)
-    plain = _TAG_LIKE.sub("(", plain)
-    plain = _FENCE.sub("'''", plain)
-    plain = _ROLE.sub(lambda match: f"{match[1]}{match[2] or ''} -", plain)
-    return _BLANKS.sub(" ", plain).strip()
+    return "".join(shown)
 
 
 def cut(text: str, characters: int) -> str:
