@@ -40,18 +40,28 @@ class Graves:
             self._buriers.setdefault(row["id"], set()).add(row["forgotten_by"])
         for row in self._stored(records):
             self._buriers.setdefault(row["id"], set()).add(row["forgotten_by"])
-        self._bury_whole_turns(records)
 
     def hold(self, id: str, owner: str | None = None) -> bool:
         """Whether the id is buried; with `owner`, by that owner or by someone who may bury for anyone."""
         buriers = self._buriers.get(id, ())
         return len(buriers) > 0 and (owner is None or owner in buriers or _ANYONE in buriers)
 
+    def bury(self, key: str) -> None:
+        """Bury all halves of a turn: one that comes after its turn was forgotten must not begin it anew."""
+        self._buriers.setdefault(key, set()).add(_ANYONE)
+        self._new.append({"id": key, "forgotten_at": None, "forgotten_by": _ANYONE, "why": ""})
+
     def close(self, refs: Refs) -> None:
         """Delete what the batch buries, the long texts nobody else refers to included, and keep the tombstones."""
         if not self._new:
             return
         ids = [row["id"] for row in self._new]
+        for turn in fetch(
+            self._connection,
+            "SELECT id, owner, session_id, turn_id FROM turns WHERE id IN (SELECT unnest(?::VARCHAR[]))",
+            [ids],
+        ):
+            self.bury(turn_key(turn))
         doomed = fetch(
             self._connection,
             "SELECT ulid, tool_call_id, owner, ref FROM logs "
@@ -63,34 +73,14 @@ class Graves:
         ]
         delete(self._connection, "logs", "ulid", [row["ulid"] for row in doomed])
         delete(self._connection, "turns", "id", ids)
-        known = {(row["id"], row["forgotten_by"]) for row in self._find(ids)}
-        fresh = {
-            (row["id"], row["forgotten_by"]): row
-            for row in self._new
-            if (row["id"], row["forgotten_by"]) not in known
-        }
+        known = {(row["id"], row["forgotten_by"]) for row in self._find(row["id"] for row in self._new)}
+        fresh: dict[tuple[str, str], dict[str, Any]] = {}
+        for row in self._new:
+            if (row["id"], row["forgotten_by"]) not in known:
+                fresh.setdefault((row["id"], row["forgotten_by"]), row)
         insert(self._connection, "tombstones", TOMBSTONES, list(fresh.values()))
         # Before the commit: the record that says so comes again after a crash, a file left behind would stay.
         refs.remove(self._unused({row["ref"] for row in doomed} - {""}))
-
-    def _bury_whole_turns(self, records: Sequence[Record]) -> None:
-        """A half that comes after its turn was forgotten must not begin it anew."""
-        keys = {
-            turn_key(record)
-            for record in records
-            if record.kind == "turn"
-            and (self.hold(text(record.id)) or self.hold(text(record.data.get("id"))))
-        }
-        ids = [row["id"] for row in self._new]
-        rows = fetch(
-            self._connection,
-            "SELECT id, owner, session_id, turn_id FROM turns WHERE id IN (SELECT unnest(?::VARCHAR[]))",
-            [ids],
-        )
-        for key in {*keys, *(turn_key(row) for row in rows)}:
-            if key not in self._buriers:
-                self._buriers[key] = {_ANYONE}
-                self._new.append({"id": key, "forgotten_at": None, "forgotten_by": _ANYONE, "why": ""})
 
     def _stored(self, records: Sequence[Record]) -> list[dict[str, Any]]:
         ids: set[str] = set()
@@ -98,7 +88,7 @@ class Graves:
             if record.kind == "trace":
                 ids |= {text(record.id), text(record.data.get("call"))}
             elif record.kind == "turn":
-                ids |= {text(record.id), text(record.data.get("id")), turn_key(record)}
+                ids |= {text(record.data.get("id")) or text(record.id), turn_key(record)}
         return self._find(ids - {""})
 
     def _find(self, ids: Iterable[str]) -> list[dict[str, Any]]:

@@ -112,16 +112,15 @@ class FactsLedger(LedgerConsumer):
 
     def store(self, connection: DuckDBPyConnection, records: Sequence[Record]) -> None:
         """Apply records; runs within the caller's transaction and may be repeated."""
-        buried = [row for record in records if record.kind == "forget" for row in tombstones(record)]
-        gone = {row["id"] for row in buried}
+        buried: dict[str, Row] = {}
+        for record in records:
+            if record.kind == "forget":
+                for row in tombstones(record):
+                    buried.setdefault(row["id"], row)
+        gone = set(buried)
         facts = self._fresh(connection, self._rows_of(records), gone)
         known = _known(connection, "tombstones", gone)
-        insert(
-            connection,
-            "tombstones",
-            TOMBSTONES,
-            list({r["id"]: r for r in buried if r["id"] not in known}.values()),
-        )
+        insert(connection, "tombstones", TOMBSTONES, [row for id, row in buried.items() if id not in known])
         touched = {*gone, *facts}
         keys = {row["key"] for row in facts.values()} | _keys(connection, touched)
         delete(connection, "facts", "id", touched)

@@ -135,14 +135,15 @@ def merged(connection: DuckDBPyConnection, records: Sequence[Record], graves: Gr
     for record in sorted(records, key=lambda record: record.id):
         half = _half(record)
         key = turn_key(record)
-        if graves.hold(half["id"]) or graves.hold(key):
-            continue
         row = rows.setdefault(key, half)
         touched[key] = row
         for name in ("user_text", "assistant_text", "speaker", "kind"):
             row[name] = half[name] or row[name]
         if half["completed"] is not None:
             row["completed"] = half["completed"]
+    for key in [key for key, row in touched.items() if graves.hold(key) or graves.hold(row["id"])]:
+        graves.bury(key)
+        del touched[key]
     for row in touched.values():
         row["kind"] = row["kind"] or "user"
     return list(touched.values())

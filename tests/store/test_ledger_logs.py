@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
-from itertools import permutations
+from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from hermes_memory_plugin.store.intake import LedgerIntake
+from hermes_memory_plugin.store.ledger_logs import LogsLedger
+from hermes_memory_plugin.store.migrations import steps
 from hermes_memory_plugin.store.refs import excerpt
+from hermes_memory_plugin.store.tails import Chunk, Record
 from tests.store.ledger_lab import DAY, NOW, Lab, table
 
 
@@ -262,3 +269,61 @@ def test_a_half_that_comes_after_its_turn_was_forgotten_does_not_begin_it_anew(
     turn(lab, "full", user="a secret", assistant="about the secret", **given)
     lab.drained()
     assert lab.logs.turns() == []
+
+
+# -- however the records are cut into drains, and however often they come ------------------------------------------
+
+CALLS = st.sampled_from(["call-a", "call-b"])
+ROW_IDS = st.sampled_from([f"{number:026d}" for number in range(8)] + ["call-a", "turn:s:t"])
+OPERATIONS = st.one_of(
+    st.fixed_dictionaries(
+        {"kind": st.just("trace"), "call": CALLS, "owner": st.sampled_from(["local", "shared"])}
+    ),
+    st.fixed_dictionaries(
+        {
+            "kind": st.just("turn"),
+            "session": st.just("s"),
+            "turn": st.sampled_from(["t", "u", ""]),
+            "user": st.sampled_from(["", "words"]),
+            "assistant": st.sampled_from(["", "an answer", "another"]),
+            "completed": st.sampled_from([None, True, False]),
+        }
+    ),
+    st.fixed_dictionaries({"kind": st.just("forget"), "ids": st.lists(ROW_IDS, max_size=2)}),
+    st.fixed_dictionaries({"kind": st.sampled_from(["event", "audit", "holiday"])}),
+)
+
+
+def _record(number: int, operation: dict[str, Any]) -> Record:
+    data = {name: value for name, value in operation.items() if name not in ("kind", "owner")}
+    if operation["kind"] == "turn" and data["turn"] == "t":
+        data["id"] = "turn:s:t"
+    return Record(f"{number:026d}", operation["kind"], operation.get("owner", "local"), 1_000 + number, data)
+
+
+def _state(parts: list[list[Record]]) -> list[list[tuple[Any, ...]]]:
+    ledger = LogsLedger(Path("unused"))
+    with duckdb.connect() as connection:
+        for step in steps("logs"):
+            connection.execute(step)
+        intake = LedgerIntake(ledger, connection)
+        for number, part in enumerate(parts):
+            intake.apply([Chunk("j", number, number + 1, tuple(part), 0, True, 0)])
+        assert intake.refused == 0
+        return [
+            connection.execute(f"SELECT * FROM {name} ORDER BY ALL").fetchall()
+            for name in ("logs", "turns", "audits", "events", "other")
+        ]
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(OPERATIONS, min_size=1, max_size=8), st.lists(st.integers(0, 8), max_size=3))
+def test_cuts_and_repetitions_do_not_change_the_outcome(
+    operations: list[dict[str, Any]], cuts: list[int]
+) -> None:
+    records = [_record(number, operation) for number, operation in enumerate(operations)]
+    marks = sorted({0, len(records), *(cut for cut in cuts if cut < len(records))})
+    parts = [records[start:end] for start, end in pairwise(marks)]
+    whole = _state([records])
+    assert _state(parts) == whole
+    assert _state([*parts, records]) == whole
