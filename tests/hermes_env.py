@@ -16,14 +16,14 @@ class HermesHost:
     python: Path
     keeps_injections: bool
     """0.19 keeps what was injected in the history; before, it lasts for its turn."""
-    in_place: bool
-    """0.18 and later keep the session id through a compaction."""
+    serves_profiles: bool
+    """Its HTTP API reaches every profile of a multiplexing gateway."""
 
     def __str__(self) -> str:
         return self.name
 
 
-CURRENT = HermesHost("0.19", Path(sys.executable), keeps_injections=True, in_place=True)
+CURRENT = HermesHost("0.19", Path(sys.executable), keeps_injections=True, serves_profiles=True)
 
 
 def hosts() -> list[HermesHost]:
@@ -32,5 +32,5 @@ def hosts() -> list[HermesHost]:
     found = [CURRENT]
     if old:
         # Not resolved: in a virtual environment the link is what makes the environment.
-        found.append(HermesHost("0.17", Path(old), keeps_injections=False, in_place=False))
+        found.append(HermesHost("0.17", Path(old), keeps_injections=False, serves_profiles=False))
     return found

@@ -230,7 +230,15 @@ class Gateway:
 
     def __enter__(self) -> Self:
         env = self._lab.environment()
-        env.update(API_SERVER_ENABLED="true", API_SERVER_KEY=self.KEY, API_SERVER_PORT=str(self._port))
+        server = {
+            "API_SERVER_ENABLED": "true",
+            "API_SERVER_KEY": self.KEY,
+            "API_SERVER_PORT": str(self._port),
+        }
+        env.update(server)
+        # A gateway that serves several profiles takes secrets from the home's own file.
+        lines = (f"{name}={value}\n" for name, value in server.items())
+        (self._lab.home / ".env").write_text("".join(lines), encoding="utf-8")
         with (self._lab.folder / "gateway.log").open("w") as log:
             self._process = subprocess.Popen(
                 self._lab.hermes("gateway", "run"),
