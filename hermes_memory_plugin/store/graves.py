@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.store.refs import Refs
     from hermes_memory_plugin.store.tails import Record
 
-_ANYONE = "any"
+_ANYONE, _SHARED = "any", "shared"
 
 
 def turn_key(turn: Record | Mapping[str, Any]) -> str:
@@ -35,21 +35,21 @@ class Graves:
     ) -> None:
         self._connection = connection
         self._new = [row for record in forgets for row in tombstones(record)]
-        self._buriers: dict[str, set[str]] = {}
+        self._owners: dict[str, set[str]] = {}
         for row in self._new:
-            self._buriers.setdefault(row["id"], set()).add(row["forgotten_by"])
+            self._owners.setdefault(row["id"], set()).add(row["owner"])
         for row in self._stored(records):
-            self._buriers.setdefault(row["id"], set()).add(row["forgotten_by"])
+            self._owners.setdefault(row["id"], set()).add(row["owner"])
 
     def hold(self, id: str, owner: str | None = None) -> bool:
-        """Whether the id is buried; with `owner`, by that owner or by someone who may bury for anyone."""
-        buriers = self._buriers.get(id, ())
-        return len(buriers) > 0 and (owner is None or owner in buriers or _ANYONE in buriers)
+        """Whether the id is buried; with the `owner` of the row, by someone who may bury that owner's rows."""
+        owners = self._owners.get(id, ())
+        return len(owners) > 0 and (owner in (None, _SHARED) or owner in owners or _ANYONE in owners)
 
     def bury(self, key: str) -> None:
         """Bury all halves of a turn: one that comes after its turn was forgotten must not begin it anew."""
-        self._buriers.setdefault(key, set()).add(_ANYONE)
-        self._new.append({"id": key, "forgotten_at": None, "forgotten_by": _ANYONE, "why": ""})
+        self._owners.setdefault(key, set()).add(_ANYONE)
+        self._new.append({"id": key, "owner": _ANYONE, "forgotten_at": None, "forgotten_by": "", "why": ""})
 
     def close(self, refs: Refs) -> None:
         """Delete what the batch buries, the long texts nobody else refers to included, and keep the tombstones."""
@@ -73,11 +73,11 @@ class Graves:
         ]
         delete(self._connection, "logs", "ulid", [row["ulid"] for row in doomed])
         delete(self._connection, "turns", "id", ids)
-        known = {(row["id"], row["forgotten_by"]) for row in self._find(row["id"] for row in self._new)}
+        known = {(row["id"], row["owner"]) for row in self._find(row["id"] for row in self._new)}
         fresh: dict[tuple[str, str], dict[str, Any]] = {}
         for row in self._new:
-            if (row["id"], row["forgotten_by"]) not in known:
-                fresh.setdefault((row["id"], row["forgotten_by"]), row)
+            if (row["id"], row["owner"]) not in known:
+                fresh.setdefault((row["id"], row["owner"]), row)
         insert(self._connection, "tombstones", TOMBSTONES, list(fresh.values()))
         # Before the commit: the record that says so comes again after a crash, a file left behind would stay.
         refs.remove(self._unused({row["ref"] for row in doomed} - {""}))
@@ -93,7 +93,7 @@ class Graves:
 
     def _find(self, ids: Iterable[str]) -> list[dict[str, Any]]:
         wanted = list(ids)
-        sql = "SELECT id, forgotten_by FROM tombstones WHERE id IN (SELECT unnest(?::VARCHAR[]))"
+        sql = "SELECT id, owner FROM tombstones WHERE id IN (SELECT unnest(?::VARCHAR[]))"
         return fetch(self._connection, sql, [wanted]) if wanted else []
 
     def _unused(self, refs: set[str]) -> set[str]:

@@ -34,7 +34,13 @@ OTHER: Table = {
     "record": "text",
     "why": "text",
 }
-TOMBSTONES: Table = {"id": "text", "forgotten_at": "time", "forgotten_by": "text", "why": "text"}
+TOMBSTONES: Table = {
+    "id": "text",
+    "owner": "text",
+    "forgotten_at": "time",
+    "forgotten_by": "text",
+    "why": "text",
+}
 
 
 def insert(
@@ -146,6 +152,7 @@ def other(record: Record, why: str = "") -> dict[str, Any]:
 def tombstones(record: Record) -> list[dict[str, Any]]:
     """What a `forget` record buries."""
     common = {
+        "owner": text(record.owner),
         "forgotten_at": moment(record.at),
         "forgotten_by": text(record.data.get("by")) or text(record.owner),
         "why": text(record.data.get("why")),

@@ -244,15 +244,27 @@ def test_a_forgotten_call_goes_with_its_long_result(lab: Lab) -> None:
     assert list(lab.logs.refs.stored()) == []
 
 
-def test_a_call_id_is_forgotten_for_its_owner_only(lab: Lab) -> None:
-    lab.trace("call-1", owner="telegram:1")
-    lab.trace("call-1", owner="telegram:2")
+@pytest.mark.parametrize(
+    ("asking", "left"),
+    [
+        ("telegram:1", ["telegram:2"]),
+        ("telegram:3", ["telegram:1", "telegram:2"]),
+        ("any", []),
+    ],
+)
+def test_a_call_id_is_forgotten_for_the_owner_who_asks_and_for_the_shared_rows_he_sees(
+    lab: Lab, asking: str, left: list[str]
+) -> None:
+    owners = ("telegram:1", "telegram:2", "shared")
+    for owner in owners:
+        lab.trace("call-1", owner=owner)
     lab.drained()
-    lab.forget("call-1", owner="telegram:1")
+    lab.forget("call-1", owner=asking)
     lab.drained()
-    lab.trace("call-1", owner="telegram:1")
+    assert sorted(row["owner"] for row in lab.logs.trace("call-1")) == left
+    lab.logs.path.unlink()  # a replay of everything
     lab.drained()
-    assert [row["owner"] for row in lab.logs.trace("call-1")] == ["telegram:2"]
+    assert sorted(row["owner"] for row in lab.logs.trace("call-1")) == left
 
 
 @pytest.mark.parametrize("drained_before", [True, False])

@@ -29,8 +29,13 @@ CREATE TABLE facts (
     extra VARCHAR NOT NULL            -- JSON of what has no column
 );
 CREATE TABLE confirmations (id VARCHAR NOT NULL, confirmed_at TIMESTAMP NOT NULL);
-CREATE TABLE tombstones (id VARCHAR NOT NULL, forgotten_at TIMESTAMP, forgotten_by VARCHAR NOT NULL,
-    why VARCHAR NOT NULL);
+CREATE TABLE tombstones (
+    id VARCHAR NOT NULL,
+    owner VARCHAR NOT NULL,           -- whose row it was; 'any' for everybody's
+    forgotten_at TIMESTAMP,
+    forgotten_by VARCHAR NOT NULL,
+    why VARCHAR NOT NULL
+);
 CREATE TABLE other (id VARCHAR NOT NULL, kind VARCHAR NOT NULL, owner VARCHAR NOT NULL, timestamp TIMESTAMP,
     record VARCHAR NOT NULL, why VARCHAR NOT NULL);
 CREATE TABLE offsets (journal VARCHAR NOT NULL, "offset" BIGINT NOT NULL);

@@ -44,8 +44,13 @@ CREATE TABLE audits (
 );
 CREATE TABLE events (id VARCHAR NOT NULL, name VARCHAR NOT NULL, n BIGINT NOT NULL, detail VARCHAR NOT NULL,
     owner VARCHAR NOT NULL, timestamp TIMESTAMP);
-CREATE TABLE tombstones (id VARCHAR NOT NULL, forgotten_at TIMESTAMP, forgotten_by VARCHAR NOT NULL,
-    why VARCHAR NOT NULL);
+CREATE TABLE tombstones (
+    id VARCHAR NOT NULL,
+    owner VARCHAR NOT NULL,           -- whose row it was; 'any' for everybody's
+    forgotten_at TIMESTAMP,
+    forgotten_by VARCHAR NOT NULL,
+    why VARCHAR NOT NULL
+);
 CREATE TABLE other (id VARCHAR NOT NULL, kind VARCHAR NOT NULL, owner VARCHAR NOT NULL, timestamp TIMESTAMP,
     record VARCHAR NOT NULL, why VARCHAR NOT NULL);
 CREATE TABLE offsets (journal VARCHAR NOT NULL, "offset" BIGINT NOT NULL);
