@@ -156,6 +156,9 @@ class Journal:
                 raise self._failed(error.strerror or str(error)) from error
             if written < len(data):
                 self._cut()
+                if not last and self._end:  # a limit on the size of files looks the same as a full disk
+                    self._drop()
+                    continue
                 raise self._failed(f"only {written} of {len(data)} bytes fit")
             self.offset = self._end + written
             self._torn = False

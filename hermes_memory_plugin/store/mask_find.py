@@ -167,7 +167,7 @@ def _assigned(text: str, word: str, start: int, spans: list[Span]) -> None:
     for skipped in (operator.end() if operator else 0, 0):
         body = word[skipped:].lstrip("=:|>")
         begin = start + len(word) - len(body)
-        if is_random(body):
+        if is_random(body) and text[start + len(word) : start + len(word) + 1] != "@":
             before = _BEFORE.match(text[max(0, begin - 120) : begin][::-1])
             if before and VENDOR.search(before[1][::-1].lower()):
                 spans.append((begin, start + len(word), "secret"))
@@ -182,7 +182,11 @@ def _find_named(text: str, plain: str, lower: bytes, narrow: bytes, spans: list[
         while position >= 0:
             end = _end(narrow, position)
             start = narrow.rfind(b" ", max(0, position - 64), position) + 1 or max(0, position - 64)
-            if end - start <= 128 and not text.startswith("[masked:", start - 8 if start >= 8 else len(text)):
+            lead = text[max(0, start - 8) : start]
+            closes = (
+                text[end : end + 1] == ">" and lead[-1:] != "<"
+            )  # of `<your password>` nothing is assigned
+            if end - start <= 128 and lead != "[masked:" and not closes:
                 end = _value_after(text, plain, text[start:end], end, _OPERATOR, spans)
             position = lower.find(stem, end)
     for hint, words in _CHINESE.items():

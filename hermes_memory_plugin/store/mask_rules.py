@@ -56,7 +56,7 @@ VENDOR = re.compile(
     "|message[_-]?bird|moonshot|netlify|new[_-]?relic|nytimes|new-york-times|newyorktimes|okta|okex|okx|openai"
     "|plaid|polygon|private[_-]?ai|quandl|rapidapi|ricequant|rqdata|sendbird|sentry|snyk|sonar|sourcegraph"
     "|square|sumo|telegr|tiingo|travis|tushare|twilio|twitch|twitter|typeform|wechat|xray|yandex|zendesk|zhipu"
-    "|access|auth|api|cred|key|passw|secret|token"
+    "|access|auth(?!or(?!i))|api|cred|key|passw|secret|token"
 )
 
 _PLACEHOLDER = re.compile(
@@ -105,11 +105,11 @@ def kind_of(name: str) -> str:
 
 def is_value(kind: str, name: str, value: str, *, quoted: bool) -> bool:
     """Whether `value`, assigned to a name of this kind, is a secret and no placeholder, count or sentence."""
-    if not value or _PLACEHOLDER.fullmatch(value):
+    if not value or (len(value) <= 80 and _PLACEHOLDER.fullmatch(value)):
         return False
     stem = _FLAT.sub("", name.lower())
     digit = _DIGIT.search(value) is not None
-    if not digit and stem in _FLAT.sub("", value.lower()):
+    if not digit and stem in _FLAT.sub("", value[:80].lower()):
         return False  # password=user_password
     if kind == "password":
         if value.startswith("//") or (stem in ("pwd", "oldpwd") and value[0] in "/~.") or value[1:3] == ":\\":

@@ -228,7 +228,8 @@ def _record(line: bytes) -> Record | int | None:
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     sound = (
-        version == VERSION
+        type(version) is int
+        and version == VERSION
         and all(isinstance(text, str) for text in (record.id, record.kind, record.owner))
         and type(record.at) is int
         and isinstance(record.data, dict)
