@@ -80,7 +80,7 @@ class State:
         if self.json:
             print_json({"ok": False, "error": {"kind": kind, "message": message}, "exit": code})
         else:
-            print(f"hermes-memory: {one_line(message)}", file=sys.stderr)  # noqa: T201
+            click.echo(f"hermes-memory: {one_line(message)}", err=True)
         return code
 
 

@@ -117,7 +117,8 @@ def test_hooks_are_named_by_what_they_left_behind(cli: Command, home: Path) -> N
 
 
 def test_what_was_counted_as_degraded_is_shown(cli: Command, home: Path) -> None:
-    assert said(cli, "degraded")[0][0] == "ok"
+    first = said(cli, "degraded")[0]
+    assert first[0] == "ok", first
     with Memory.open(home) as memory:
         memory.count("recall_late", "over 400 ms")
     (status, text) = said(cli, "degraded")[0]

@@ -182,7 +182,7 @@ def test_two_homes_do_not_share_settings(tmp_path: Path) -> None:
 def test_settings_cannot_be_changed_by_who_reads_them(tmp_path: Path) -> None:
     found, _ = settings.load(tmp_path)
     with pytest.raises(ValueError, match="frozen"):
-        found.recall.share = 1.0  # type: ignore[misc]
+        found.recall.share = 1.0
 
 
 def test_the_table_names_every_setting_with_default_and_bounds() -> None:
