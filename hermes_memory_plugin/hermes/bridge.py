@@ -7,30 +7,23 @@ it was given.
 
 from __future__ import annotations
 
-import atexit
 import functools
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from hermes_memory_hookspecs import Injection, ToolTrace, Turn, UserMessage
+from hermes_memory_hookspecs import ToolTrace, Turn, UserMessage
 from hermes_memory_plugin import plugin
 from hermes_memory_plugin.hermes import host, pairing, transcript
 from hermes_memory_plugin.hermes.arguments import as_dict, as_text, number, status, surrogate, text
+from hermes_memory_plugin.hermes.injection import Injector
 from hermes_memory_plugin.hermes.lineage import Conversation, OpenTurn
-from hermes_memory_plugin.hermes.pool import Busy, Late, Pool
 from hermes_memory_plugin.hermes.sessions import Sessions
-from hermes_memory_plugin.hermes.window import Windows
+from hermes_memory_plugin.layers import log
 from hermes_memory_plugin.recall import block
 from hermes_memory_plugin.tools import OUR_TOOLS, Caller
-
-LIMIT = 9_500
-"""Characters one callback may return; Hermes moves more than 10,000 to a file."""
-
-COLD = 2.0
-"""Seconds the first turn of a process may wait for the memory to be loaded; its recall has its own deadline."""
 
 _log = logging.getLogger(__name__)
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -61,41 +54,38 @@ class Bridge:
     def __init__(self, runtime: plugin.Runtime | None = None, sessions: Sessions | None = None) -> None:
         self.runtime = runtime or plugin.runtime()
         self.sessions = sessions or Sessions()
-        self._windows = Windows()
-        self._pool: Pool[list[Any]] = Pool(2)
-        self._warm: dict[Path, threading.Event] = {}
-        self._warm_lock = threading.Lock()
+        self.injector = Injector(self.runtime)
 
     @_isolated
     def on_session_start(self, **arguments: Any) -> None:
         """A system prompt was built: time to get ready. The session itself begins with the first message."""
-        self.warm(host.home())
+        self.injector.warm(host.home())
 
     @_isolated
     def pre_llm_call(self, **arguments: Any) -> dict[str, str] | None:
         """A user's message is about to be answered: keep it, then see what is worth knowing beside it."""
         home = host.home()
-        self.warm(home)
+        self.injector.warm(home)
         conversation = self.sessions.meet(home, arguments)
         session = conversation.session
         history = arguments.get("conversation_history") or ()
         turn = OpenTurn(
             text(arguments, "turn_id") or surrogate(), transcript.own_words(arguments.get("user_message"))
         )
-        context = self._context(conversation, history)
-        self._interrupted(conversation, conversation.open(turn))
+        given_up = conversation.open(turn, log.turn_row_id(session.id, turn.id, ""))
+        self._interrupted(conversation, given_up)
+        context = self.injector.context(conversation, turn, history)
         message = UserMessage(turn.user, turn.at, turn.id)
         if not message.text.strip():
             return None
         try:
             self.runtime.journal_user(context, session, message)
         except Exception as error:  # a full disk costs the memory this turn, never the user his answer
-            self._count(home, "turn_not_stored", f"{type(error).__name__}: {error}"[:300])
+            self._count(home, "journal_failed", f"{type(error).__name__}: {error}"[:300])
         answer = pairing.answer(home, session.owner, message.text)
         if answer:
             return {"context": transcript.fenced(answer)}
-        self.warm(home).wait(COLD)
-        recalled = self._recalled(conversation, context, message, transcript.copied(history))
+        recalled = self.injector.text(conversation, context, message, transcript.copied(history))
         return {"context": recalled} if recalled else None
 
     @_isolated
@@ -196,74 +186,6 @@ class Bridge:
             caller = None
         return OUR_TOOLS[name].call(caller, arguments)
 
-    def warm(self, home: Path) -> threading.Event:
-        """Load what the first recall of a home needs, once, in the background; the event tells when it is there."""
-        with self._warm_lock:
-            done = self._warm.get(home)
-            if done is not None:
-                return done
-            done = self._warm[home] = threading.Event()
-
-        def load() -> None:
-            try:
-                self.runtime.plugin.memory_of(home).reader.warm()
-            except Exception as error:  # the first recall will meet the same error and report it
-                _log.debug("hermes-memory: warming failed: %s", error)
-            finally:
-                done.set()
-
-        threading.Thread(target=load, name="hermes-memory-warm", daemon=True).start()
-        # A thread that the end of the interpreter kills inside a compiled library takes the process down with it.
-        atexit.register(done.wait, COLD)
-        return done
-
-    def _context(self, conversation: Conversation, history: Iterable[object]) -> plugin.TurnContext:
-        alive = transcript.alive(history)
-        return plugin.TurnContext(
-            home=conversation.home,
-            window=self._windows.of(conversation.home, conversation.session.model),
-            project=host.project(),
-            present=alive.handles,
-            already=alive.tokens,
-            first=not (conversation.injected or alive.tokens),
-            characters=LIMIT,
-            shown_by_host=conversation.shown_by_host,
-        )
-
-    def _recalled(
-        self,
-        conversation: Conversation,
-        context: plugin.TurnContext,
-        message: UserMessage,
-        history: list[dict[str, Any]],
-    ) -> str:
-        from hermes_memory_plugin import settings
-
-        recall = settings.load(conversation.home)[0].recall
-        session = conversation.session
-
-        def work() -> list[Any]:
-            if not conversation.announced:
-                conversation.announced = True
-                self.runtime.call("on_session_start", context, session=session)
-            if not recall.enabled:
-                return []
-            return self.runtime.call(
-                "before_user_message", context, session=session, message=message, transcript=history
-            )
-
-        try:
-            found = self._pool.run(work, recall.deadline_ms / 1000)
-        except Late:
-            self._count(conversation.home, "recall_late", f"over {recall.deadline_ms} ms")
-            return ""
-        except Busy:
-            self._count(conversation.home, "recall_busy", "no free worker")
-            return ""
-        joined = _joined(found)
-        conversation.injected = conversation.injected or bool(joined)
-        return joined
-
     def _end_turn(self, conversation: Conversation, turn: OpenTurn, answer: str, *, completed: bool) -> None:
         session = conversation.session
         self.runtime.call(
@@ -294,20 +216,6 @@ class Bridge:
 
     def _count(self, home: Path, name: str, detail: str) -> None:
         self.runtime.count(home, name, detail)
-
-
-def _joined(found: Iterable[object]) -> str:
-    """The injections that fit together into one callback's result, ours first."""
-    texts: list[str] = []
-    room = LIMIT
-    for injection in found:
-        if not isinstance(injection, Injection) or not injection.text.strip():
-            continue
-        one = injection.text if f"<{block.TAG}" in injection.text else transcript.fenced(injection.text)
-        if len(one) <= room:
-            texts.append(one)
-            room -= len(one) + 2
-    return "\n\n".join(texts)
 
 
 _bridge: Bridge | None = None

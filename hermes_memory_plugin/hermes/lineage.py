@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,14 +48,19 @@ class Conversation:
     """Whether the plugins were told that it began."""
     injected: bool = False
     seen: float = field(default_factory=time.monotonic)
+    said: OrderedDict[str, str] = field(default_factory=OrderedDict)
+    """The user's words of each turn kept by this process, and the id of the row they are in."""
     turns: OrderedDict[str, OpenTurn] = field(default_factory=OrderedDict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def open(self, turn: OpenTurn) -> list[OpenTurn]:
+    def open(self, turn: OpenTurn, row_id: str = "") -> list[OpenTurn]:
         """Begin a turn; returns turns so old that nobody will end them any more."""
         with self.lock:
             if turn.id not in self.turns:
                 self.turns[turn.id] = turn
+            self.said[turn.user] = row_id
+            if len(self.said) > MOST:
+                self.said.popitem(last=False)
             return [self.turns.popitem(last=False)[1] for _ in range(len(self.turns) - OPEN_TURNS)]
 
     def close(self, turn_id: str = "") -> list[OpenTurn]:
@@ -67,6 +72,11 @@ class Conversation:
             found_all = list(self.turns.values())
             self.turns.clear()
             return found_all
+
+    def rows_of(self, texts: Iterable[str]) -> set[str]:
+        """The rows these words of the user are in: who still sees the words needs no reminder of them."""
+        with self.lock:
+            return {self.said[text] for text in texts if self.said.get(text)}
 
     def latest(self) -> OpenTurn | None:
         """The turn that is running."""

@@ -40,6 +40,7 @@ class Pool(Generic[T]):
         self._name = name
         self._free = threading.BoundedSemaphore(size)
         self._pid = os.getpid()
+        self._settled = False
 
     def run(self, work: Callable[[], T], deadline: float) -> T:
         """`work()` in a copy of the caller's context; raises Busy, Late, or what the work raised.
@@ -52,7 +53,7 @@ class Pool(Generic[T]):
             self._free, self._pid = threading.BoundedSemaphore(self._size), os.getpid()
         stop = time.monotonic() + deadline
         free = self._free
-        if not free.acquire(timeout=max(0.0, deadline)):
+        if self._settled or not free.acquire(timeout=max(0.0, deadline)):
             raise Busy
         outcome = _Outcome()
         context = contextvars.copy_context()
@@ -77,3 +78,9 @@ class Pool(Generic[T]):
             raise outcome.error
         result: T = outcome.value
         return result
+
+    def settle(self, timeout: float) -> bool:
+        """Wait until no work is running any more; nobody gets a worker afterwards."""
+        self._settled = True
+        stop = time.monotonic() + timeout
+        return all(self._free.acquire(timeout=max(0.0, stop - time.monotonic())) for _ in range(self._size))

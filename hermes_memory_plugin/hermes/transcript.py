@@ -54,6 +54,15 @@ def alive(history: Iterable[object]) -> Alive:
     return Alive(frozenset(handles), tokens)
 
 
+def users_words(history: Iterable[object]) -> list[str]:
+    """What the user wrote in each message of a history."""
+    return [
+        own_words(message.get("content"))
+        for message in history
+        if isinstance(message, Mapping) and message.get("role") == "user"
+    ]
+
+
 def copied(history: Iterable[object]) -> list[dict[str, Any]]:
     """The history as dicts of its own: the host's are live, and nobody may change them."""
     return [dict(message) for message in history if isinstance(message, Mapping)]

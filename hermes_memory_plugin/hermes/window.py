@@ -1,7 +1,7 @@
-"""How many tokens the model's window holds. A hook never asks the network; it knows, or assumes the smallest.
+"""How many tokens the model's window holds. Nobody asks the network for it: it is known, or the smallest is assumed.
 
 Hermes takes no window below 64,000, so that is the answer until somebody knows better: the config says it, or a
-background thread learns it from Hermes' own table, which the agent filled when it was built.
+background thread reads it from what Hermes itself has learned, on disk and in memory.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextvars
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import Any
 from hermes_memory_plugin.hermes import host
 
 SMALLEST = 64_000
+PAUSE = 300.0
+"""Seconds until Hermes' tables are read again for a model they did not know."""
 
 _log = logging.getLogger(__name__)
 
@@ -27,7 +30,7 @@ class Windows:
     def __init__(self, look_up: Callable[[Mapping[str, Any], str], int] | None = None) -> None:
         self._look_up = look_up or _from_hermes
         self._known: dict[tuple[Path, str, str], int] = {}
-        self._asked: set[tuple[Path, str, str]] = set()
+        self._asked: dict[tuple[Path, str, str], float] = {}
         self._lock = threading.Lock()
 
     def of(self, home: Path, model: str, config: Mapping[str, Any] | None = None) -> int:
@@ -43,9 +46,10 @@ class Windows:
         if known:
             return known
         with self._lock:
-            new = key not in self._asked
-            self._asked.add(key)
-        if new:
+            due = time.monotonic() - self._asked.get(key, -PAUSE) >= PAUSE
+            if due:
+                self._asked[key] = time.monotonic()
+        if due:
             context = contextvars.copy_context()
             thread = threading.Thread(
                 target=lambda: context.run(self._learn, key, settings, model),
@@ -81,13 +85,17 @@ def _positive(value: object) -> int:
 
 
 def _from_hermes(settings: Mapping[str, Any], model: str) -> int:
-    from agent.model_metadata import get_model_context_length
+    """What Hermes knows without asking anybody: its caches on disk and in memory, then its table of families."""
+    from agent import model_metadata as known
 
-    return int(
-        get_model_context_length(
-            model,
-            base_url=str(settings.get("base_url") or ""),
-            api_key=str(settings.get("api_key") or ""),
-            provider=str(settings.get("provider") or ""),
-        )
-    )
+    base_url = str(settings.get("base_url") or "")
+    learned = known.get_cached_context_length(model, base_url) if base_url else None
+    if learned:
+        return int(learned)
+    listed = getattr(known, "_model_metadata_cache", None) or {}
+    if model not in listed and "openrouter" in f"{base_url}{settings.get('provider')}".lower():
+        listed = getattr(known, "_load_model_metadata_disk_cache", dict)()
+    if isinstance(listed.get(model), Mapping):
+        return _positive(listed[model].get("context_length"))
+    families = sorted(known.DEFAULT_CONTEXT_LENGTHS.items(), key=lambda one: len(one[0]), reverse=True)
+    return next((length for family, length in families if family in model.lower()), 0)

@@ -82,3 +82,15 @@ def test_places_taken_before_a_fork_are_free_after_it() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     go.set()
     holder.join(10)
+
+
+def test_settling_waits_for_what_is_running_and_lets_nothing_begin() -> None:
+    pool: Pool[str] = Pool(2)
+    go, done = threading.Event(), threading.Event()
+    with pytest.raises(Late):
+        pool.run(lambda: "done" if go.wait(30) and not done.set() else "", 0.05)
+    assert not pool.settle(0.05)
+    go.set()
+    assert done.wait(10)
+    with pytest.raises(Busy):
+        pool.run(lambda: "too late", 0.05)
