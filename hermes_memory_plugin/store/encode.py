@@ -21,7 +21,7 @@ def encode(
     """(the value as stored, its JSON). Values JSON does not know become text, and so do keys, NaN and infinities."""
     try:
         text = _PLAIN.encode(value)
-        if text.count("[") + text.count("{") > _DEEPEST and _too_deep(value):
+        if _too_deep(value):
             raise RecursionError
     except (TypeError, ValueError, RecursionError):
         value = _plain(value, 0)

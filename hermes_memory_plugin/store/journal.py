@@ -139,8 +139,18 @@ class Journal:
         ids, ids_json = encode(ids)
         _, head = encode({"v": VERSION, "id": id, "k": kind, "o": owner, "t": at})
         comma = b"," if ids and rest else b""
-        body = b"".join((head[:-1], b',"d":', ids_json[:-1], comma, rest_json[1:], b"}"))
-        return Record(id, kind, owner, at, ids | rest), b"%08x %b\n" % (zlib.crc32(body), body)
+        parts = (
+            head[:-1],
+            b',"d":',
+            ids_json[:-1],
+            comma,
+            memoryview(rest_json)[1:],
+            b"}",
+        )  # one copy less of what may be long
+        crc = 0
+        for part in parts:
+            crc = zlib.crc32(part, crc)
+        return Record(id, kind, owner, at, ids | rest), b"".join((b"%08x " % crc, *parts, b"\n"))
 
     def _write(self, line: bytes) -> None:
         for last in (False, True):
