@@ -75,12 +75,6 @@ class Embedding(_Section):
     )
 
 
-class Log(_Section):
-    """How long what happened is kept."""
-
-    audit_days: int = Field(default=30, ge=1, le=3_650, description="days the audit of each recall is kept")
-
-
 class Journal(_Section):
     """The files every write goes to first."""
 
@@ -95,7 +89,6 @@ class Settings(_Section):
     recall: Recall = Recall()
     standing: Standing = Standing()
     embedding: Embedding = Embedding()
-    log: Log = Log()
     journal: Journal = Journal()
 
 
@@ -141,7 +134,7 @@ def parse(raw: object) -> Loaded:
                 errors.append(_drop(tree, tuple(str(part) for part in one["loc"])))
 
 
-def keys() -> Iterator[tuple[str, FieldInfo]]:
+def declared() -> Iterator[tuple[str, FieldInfo]]:
     """Every setting as its dotted key, in the order of the model."""
     for section, outer in Settings.model_fields.items():
         model = outer.annotation
@@ -173,7 +166,7 @@ def table() -> str:
     rows = ["| setting | default | allowed | meaning |", "|---|---|---|---|"]
     rows += [
         f"| `{key}` | `{_yaml(field.default)}` | {allowed(field)} | {field.description} |"
-        for key, field in keys()
+        for key, field in declared()
     ]
     return "\n".join(rows) + "\n"
 
@@ -245,7 +238,7 @@ def _drop(tree: dict[str, Any], path: tuple[str, ...]) -> SettingsError:
     for name in path[:-1]:
         place = place[name]
     value = place.pop(path[-1])
-    known = dict(keys())
+    known = dict(declared())
     if key in known:
         return SettingsError(key, _shown(value), allowed(known[key]))
     if key in Settings.model_fields:

@@ -76,21 +76,30 @@ def _status(call: _Call) -> str:
     status = call.memory.status()
     mine = call.memory.keys(call.owner) or frozenset()
     rows = sum(count for key, count in owner_rows(call.memory).items() if key in mine)
-    problems = status.get("problems") or []
+    problems = status["problems"]
     lines = [f"{rows} rows are yours or shared."]
-    lines += [f"! {one_line(problem, 200)}" for problem in problems[:3]] or ["No problems."]
+    if not problems:
+        lines.append("No problems.")
+    elif call.owner.key == Owner().key:
+        lines += [f"! {one_line(problem, 200)}" for problem in problems[:3]]
+    else:  # they name files of a machine that is not his
+        lines.append(
+            f"{len(problems)} problems: the person at the machine sees them with `hermes-memory doctor`."
+        )
     return "\n".join(lines)
 
 
 def _recall(call: _Call) -> str:
     if not call.rest:
         return "What about? /memory recall QUESTION"
+    from hermes_memory_plugin.recall.answer import day_of
+
     found = call.memory.recall(call.rest, mode="explicit", owner=call.owner)
     lines = []
     for item in found.items:
         notes = [
             item.state if item.state != "live" else "",
-            f"{item.as_of:%Y-%m-%d}" if item.as_of else "",
+            day_of(item),
             item.source,
         ]
         note = ", ".join(one_line(part, 60) for part in notes if part)

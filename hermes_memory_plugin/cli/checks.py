@@ -143,7 +143,12 @@ def of_memory(memory: Memory) -> Iterator[Check]:
     said = {*owners, *map(str, memory.setting_errors()), shared_place(memory.home), unwritable(memory.home)}
     problems = [problem for problem in status["problems"] if problem not in said]
     for problem in problems:
-        yield Check("stores", "fail", problem)
+        todo = (
+            "what could be rebuilt was; delete that file when you need it no more"
+            if ".damaged-" in problem
+            else ""
+        )
+        yield Check("stores", "fail", problem, todo)
     if not problems:
         yield Check(
             "stores", "ok", f"journals, ledgers and index can be read ({status['index']['rows']} rows)"

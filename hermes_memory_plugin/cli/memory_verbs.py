@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -68,9 +67,8 @@ def remember(
 def recall(state: State, question: str, mode: str, limit: int | None, now: str | None) -> None:
     """Find what is known about QUESTION, and show the block a model would get."""
     with state.memory() as memory:
-        began = time.perf_counter()
         found = memory.recall(question, mode=mode, owner=state.owner, limit=limit, now=now)
-        spent = round((time.perf_counter() - began) * 1000, 1)
+        spent = round(found.milliseconds, 1)
         items = [item_view(memory, item) for item in found.items]
         others = {} if items else elsewhere(memory, state.owner)
 
@@ -78,17 +76,18 @@ def recall(state: State, question: str, mode: str, limit: int | None, now: str |
         from rich.text import Text
 
         from hermes_memory_plugin.cli.output import one_line, shown
+        from hermes_memory_plugin.recall.answer import day_of
 
         if not items:
             out.print(f"Nothing found{_others(others)}")
             return
-        for item in items:
+        for item, row in zip(items, found.items, strict=True):
             head = " · ".join(
                 str(part)
                 for part in (
                     item["layer"],
                     item["state"] if item["state"] != "live" else "",
-                    f"as of {item['as_of'][:10]}" if item["as_of"] else "",
+                    f"as of {day_of(row)}" if row.as_of else "",
                     one_line(item["source"], 60),
                     f"score {item['score']:.3g}",
                 )
@@ -187,7 +186,7 @@ def trace(state: State, /, call_id: str | None, full: bool, **which: Any) -> Non
         from hermes_memory_plugin.cli.output import one_line, pairs, shown, table
 
         if not calls:
-            out.print(f"No such call{_others(others)}")
+            out.print(f"No such call is on record{_others(others)}")
         elif call_id is None and not full:
             table(
                 out,

@@ -90,12 +90,9 @@ def table(out: Console, heads: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 def pairs(out: Console, rows: Iterable[tuple[str, object]]) -> None:
     """Name and value, one pair a line."""
-    from rich.table import Table
     from rich.text import Text
 
-    grid = Table(box=None, pad_edge=False, show_edge=False, show_header=False)
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, value in rows:
-        grid.add_row(name, Text(one_line(value)))
-    out.print(grid)
+    listed = list(rows)
+    width = max((len(name) for name, _ in listed), default=0) + 2
+    for name, value in listed:
+        out.print(Text.assemble((name.ljust(width), "dim"), one_line(value)))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.memory import Memory
 
 RESULT_SHOWN = 500
+LAYERS = {"L0": "L0 log", "L1": "L1 facts", "L2": "L2 notes", "L3": "L3 persona", "report": "reports"}
 
 
 def handle_of(memory: Memory, row: str) -> str:
@@ -90,7 +91,10 @@ def status_page(out: Console, status: Mapping[str, Any]) -> None:
                 "home",
                 f"{status.get('home', '')} ({_size(status.get('bytes', 0))}, version {status.get('version', '')})",
             ),
-            ("rows", ", ".join(f"{layer} {count:,}" for layer, count in rows.items()) or "none yet"),
+            (
+                "rows",
+                ", ".join(f"{LAYERS.get(layer, layer)} {n:,}" for layer, n in rows.items()) or "none yet",
+            ),
             (
                 "owners",
                 ", ".join(f"{key} {count:,}" for key, count in list(owners.items())[:8]) or "none yet",
@@ -127,7 +131,7 @@ def audit_lines(audit: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     when = (
         datetime.fromtimestamp(at / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if isinstance(at, int) else ""
     )
-    yield one_line(f"{when}  {audit.get('question', '')}", 200).strip(), "bold"
+    yield f"{when}  {one_line(audit.get('question', ''), 160)}".strip(), "bold"
     items, cut = audit.get("items") or [], audit.get("cut") or []
     measured = f"{audit.get('tokens', 0)} tokens, {audit.get('ms', 0)} ms"
     yield f"  {len(items)} given, {len(cut)} left out, {measured}", "dim"
@@ -135,9 +139,9 @@ def audit_lines(audit: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         name = item.get("handle") or item.get("id")
         reasons = ", ".join(item.get("reasons") or ())
         score = f" {item['score']:.3g}" if isinstance(item.get("score"), int | float) else ""
-        yield one_line(f"  + {name}{score}  {item.get('text', '')}  {reasons}", 200), ""
+        yield "  + " + one_line(f"{name}{score} {item.get('text', '')} ({reasons})", 200), ""
     for item in cut:
         name = item.get("handle") or item.get("id")
-        yield one_line(f"  - {name}  {item.get('text', '')}  {item.get('why', '')}", 200), "dim"
+        yield "  - " + one_line(f"{name} {item.get('text', '')} ({item.get('why', '')})", 200), "dim"
     if audit.get("degraded"):
-        yield one_line(f"  degraded: {audit['degraded']}", 200), "yellow"
+        yield "  " + one_line(f"degraded: {audit['degraded']}", 200), "yellow"

@@ -61,6 +61,14 @@ def test_other_owners_rows_cannot_be_reached(say: Say, memory: Memory) -> None:
     assert OTHER.key not in say("status") + say("owners") + say("recall 比亚迪")
 
 
+def test_problems_are_told_in_full_to_the_person_at_the_machine_only(say: Say, home: Path) -> None:
+    assert "No problems." in say("status")
+    (home / "config.yaml").write_text("plugins: {entries: {hermes-memory: {settings: {recall: {share: 7}}}}}")
+    assert "recall.share" in say("status", Owner())
+    assert "1 problems" in say("status")
+    assert "recall.share" not in say("status")
+
+
 def test_a_group_sees_no_private_row_of_its_members(say: Say) -> None:
     say("remember 宁德时代 毛利率 24.9%")
     assert "24.9" not in say("recall 宁德时代 毛利率", GROUP)

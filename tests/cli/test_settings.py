@@ -187,9 +187,22 @@ def test_settings_cannot_be_changed_by_who_reads_them(tmp_path: Path) -> None:
 
 def test_the_table_names_every_setting_with_default_and_bounds() -> None:
     lines = settings.table().splitlines()
-    assert len(lines) == 2 + len(list(settings.keys()))
+    assert len(lines) == 2 + len(list(settings.declared()))
     assert any(line.startswith("| `recall.share` | `0.15` | a number from 0 to 1 |") for line in lines)
     assert all(line.count("|") == 5 and not line.rstrip(" |").endswith("None") for line in lines)
+
+
+def test_every_setting_is_used() -> None:
+    package = Path(settings.__file__).parent
+    sources = [
+        path.read_text(encoding="utf-8") for path in package.rglob("*.py") if path.name != "settings.py"
+    ]
+    unused = [
+        key
+        for key, _ in settings.declared()
+        if not any(f".{key.rpartition('.')[2]}" in source for source in sources)
+    ]
+    assert unused == []
 
 
 json_like = st.recursive(

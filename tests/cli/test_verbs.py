@@ -171,7 +171,7 @@ def test_status_is_one_screen(cli: Command, home: Path) -> None:
     ran = cli("status")
     assert ran.code == 0
     assert len(ran.out.splitlines()) <= 24
-    for part in (str(home), "L1 1", "L0 3", "local 4"):
+    for part in (str(home), "L1 facts 1", "L0 log 3", "local 4"):
         assert part in ran.out
     data = cli("--json", "status").json
     assert data["rows"] == {"L0": 3, "L1": 1}
