@@ -80,7 +80,7 @@ def _shown(call: ToolTrace) -> dict[str, Any]:
         "tool": call.tool_name,
         "arguments": plain(json.dumps(call.args, ensure_ascii=False, default=str), WHOLE // 4),
         "at": call.at.isoformat(timespec="seconds"),
-        "status": call.status,
+        "outcome": call.status,
         **({"error": plain(call.error, GLANCE)} if call.error else {}),
     }
 
