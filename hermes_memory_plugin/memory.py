@@ -51,7 +51,7 @@ class Memory:
     """
 
     def __init__(self, home: Path | str, *, hooks: Hooks | None = None) -> None:
-        self.home = Path(home)
+        self.home = Path(home).expanduser()
         self.folder = memory_folder(self.home)
         self.hooks = hooks
         self.owners = Owners(self.folder)
