@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from hermes_memory_hookspecs import Embedder
+
+T = TypeVar("T")
 
 
 class Timely:
@@ -24,19 +27,23 @@ class Timely:
 
     def query(self, text: str, within: float) -> Any:
         """float32 [dimension], or None when `within` seconds were not enough or the encoder failed."""
+        return self.run(lambda: self.embedder.query(text), within)
+
+    def run(self, call: Callable[[], T], within: float) -> T | None:
+        """What `call` returns: a question and what is looked up with its vector share one time limit."""
         if self._pid != os.getpid():  # the thread that held the lock stayed in the parent
             self._busy, self._pid = threading.Lock(), os.getpid()
         busy = self._busy
         if not busy.acquire(blocking=False):
             self.late += 1
             return None
-        answer: list[Any] = []
+        answer: list[T | None] = []
 
         def ask() -> None:
             try:
-                vector = self.embedder.query(text)
+                found = call()
                 self.error = None
-                answer.append(vector)
+                answer.append(found)
             except Exception as error:  # a backend of another package may raise anything
                 self.error = error
                 answer.append(None)

@@ -207,6 +207,23 @@ class View:
         piece = self._at(number)
         return int(piece.successor[number - piece.base])
 
+    def live(self, numbers: Array) -> Array:
+        """bool array: which of the numbers are neither superseded nor expired."""
+        if not self._slices:
+            return np.zeros(0, bool)
+        every = np.concatenate([(piece.successor == 0) & ~piece.expired for piece in self._slices])
+        live: Array = every[numbers]
+        return live
+
+    def numbers_of(self, ids: Array) -> Array:
+        """The visible number of each id digest (uint64), -1 for those this asker may not see."""
+        found = np.full(len(ids), -1, np.int64)
+        for piece in self._slices:
+            places, rows = piece.segment.find(ids)
+            seen = piece.mask[rows]
+            found[places[seen]] = rows[seen] + piece.base
+        return found
+
     def column(self, name: str, numbers: Array | None = None) -> Array:
         """A numeric column (created, as_of, expires, trust, value, layer, length …) of all or some numbers."""
         if not self._slices:
