@@ -118,6 +118,7 @@ class Memory:
         return Archive(
             self.folder,
             index=lambda: self.reader.index,
+            journal=self._journal,
             extract=Extraction(self.folder / "journal", self._journal, self.hooks, self.count),
             count=self.count,
         )

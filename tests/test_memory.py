@@ -468,3 +468,48 @@ def test_memory_opens_in_a_moment(home: Path) -> None:
     )
     assert done.stdout.strip() == "[]"
     assert time.time() > 0
+
+
+@pytest.mark.parametrize("name", ["facts.db", "logs.db"])
+def test_a_damaged_ledger_is_filled_again_from_the_index(home: Path, name: str) -> None:
+    with Memory.open(home) as memory:
+        memory.remember_many([pe(28.1, "2026-04-30"), pe(26.1, "2026-11-27", unit="倍")])
+        memory.log(ToolTrace(tool_call_id="call_1", tool_name="quote", result="28.1"))
+        memory.log_turn(Turn("茅台怎么看", "估值合理", session_id="s", turn_id="t"))
+        memory.flush()
+    with Memory.open(home) as memory:  # retires the first journal
+        memory.remember("比亚迪海外销量")
+        memory.flush()
+    (home / "memory" / name).write_bytes(b"\0" * 40_000)
+    with Memory.open(home) as memory:
+        memory.remember("宁德时代电池良率")
+        memory.flush()
+        status = memory.status()
+        assert status["degraded"]["ledger_corrupt"] >= 1 and any(
+            "moved aside" in text for text in status["problems"]
+        )
+        assert status["ledgers"]["facts"]["rows"]["facts"] == 4
+        assert (status["ledgers"]["logs"]["rows"]["logs"], status["ledgers"]["logs"]["rows"]["turns"]) == (
+            1,
+            1,
+        )
+        (row,) = [row for row in memory.archive.facts.scan() if row["value"] == 26.1]
+        assert (row["subject"], row["metric"], row["unit"], row["source"]) == (
+            "600519.SH",
+            "pe",
+            "倍",
+            "tushare daily_basic",
+        )
+        assert [row["value"] for row in memory.archive.facts.scan() if row["superseded_by"]] == [28.1]
+        assert memory.trace("call_1") is not None
+
+
+def test_two_owners_race_for_one_id_and_the_first_keeps_it(memory: Memory) -> None:
+    """The check of `remember` cannot see what another process writes at the same moment: the stores judge again."""
+    for owner, text in ((ANN, "客户要求清仓中芯国际"), (BOB, "中芯国际无害")):
+        memory.journal.append("fact", {"id": "x1", "statement": text, "kind": "fact"}, owner=owner.key)
+    for _ in ("journal", "ledger"):
+        assert texts(memory, "中芯国际", owner=ANN, mode="explicit") == ["客户要求清仓中芯国际"]
+        assert texts(memory, "中芯国际", owner=BOB, mode="explicit") == []
+        memory.flush()
+    assert [row["owner"] for row in memory.archive.facts.scan()] == [ANN.key]

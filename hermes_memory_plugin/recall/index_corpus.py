@@ -15,6 +15,7 @@ from hermes_memory_plugin.layers.facts import KeyRank
 from hermes_memory_plugin.recall.index_files import Array
 from hermes_memory_plugin.recall.index_row import Row, digest
 from hermes_memory_plugin.recall.segments import UNDATED, Entry, Segment, build, merge
+from hermes_memory_plugin.store.ids import is_ulid
 
 Retires = Callable[[KeyRank, KeyRank], bool]
 
@@ -77,10 +78,12 @@ class Corpus:
         return [*self.disk, *self.memory]
 
     def add(self, row: Row, stamp: int, born: int) -> None:
-        """The row stands from now on, unless its id is forgotten or a newer version is known."""
+        """The row stands from now on, unless its id is forgotten, another owner's, or a newer version is known."""
         key = digest(row.id)
         if key in self.forgotten or self.removed.get(key, -1) >= stamp:
             return
+        if not is_ulid(row.id) and self._owner_of(key) not in ("", row.owner):
+            return  # nobody takes over a row by naming its id
         older = self._pending.pop(key, None)
         if older is not None:
             if older[1] > stamp:
@@ -102,6 +105,17 @@ class Corpus:
                 self.removed[key] = max(stamp, self.removed.get(key, stamp))
         self._kill(keys, stamp, forever)
         self.version += 1
+
+    def _owner_of(self, key: int) -> str:
+        """Whose row has the id now; "" when nobody's has."""
+        entry = self._pending.get(key)
+        if entry is not None:
+            return entry[0].owner
+        ids = np.array([key], np.uint64)
+        for part in reversed(self.parts):
+            for _, row in part.find(ids):
+                return part.segment.tables["owner"][int(part.segment.column["owner"][row])]
+        return ""
 
     def pending(self, key: int) -> Row | None:
         """The row of an id that was added and is not part of a segment yet."""

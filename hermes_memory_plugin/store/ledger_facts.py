@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hermes_memory_plugin.store.intake import LedgerConsumer
 from hermes_memory_plugin.store.ledger import Owners, fetch
 from hermes_memory_plugin.store.ledger_rows import (
+    OTHER,
     TOMBSTONES,
     Table,
     as_json,
@@ -19,6 +20,7 @@ from hermes_memory_plugin.store.ledger_rows import (
     integer,
     moment,
     number,
+    other,
     text,
     texts,
     tombstones,
@@ -119,6 +121,7 @@ class FactsLedger(LedgerConsumer):
                     buried.setdefault(row["id"], row)
         gone = set(buried)
         facts = self._fresh(connection, self._rows_of(records), gone)
+        self._keep_apart(connection, records, facts)
         known = _known(connection, "tombstones", gone)
         insert(connection, "tombstones", TOMBSTONES, [row for id, row in buried.items() if id not in known])
         touched = {*gone, *facts}
@@ -135,7 +138,8 @@ class FactsLedger(LedgerConsumer):
         for record in records:
             if record.kind == "fact":
                 row = self._row(record)
-                if row["id"] not in rows or rows[row["id"]]["record"] <= row["record"]:
+                known = rows.get(row["id"])
+                if known is None or (known["owner"] == row["owner"] and known["record"] <= row["record"]):
                     rows[row["id"]] = row
         return rows
 
@@ -166,16 +170,42 @@ class FactsLedger(LedgerConsumer):
             return rows
         gone = gone | _known(connection, "tombstones", rows)
         now = time.time_ns() // 1000
-        stored = {
-            id: record
-            for id, record, at in connection.execute(
-                "SELECT id, record, epoch_us(recorded_at) FROM facts WHERE id IN (SELECT unnest(?::VARCHAR[]))",
-                [list(rows)],
-            ).fetchall()
-            if at is not None
-            and at <= now  # a row from the future says that the clock was wrong, not that it is newer
-        }
+        stored = {}
+        for id, owner, record, at in connection.execute(
+            "SELECT id, owner, record, epoch_us(recorded_at) FROM facts WHERE id IN (SELECT unnest(?::VARCHAR[]))",
+            [list(rows)],
+        ).fetchall():
+            if owner != rows[id]["owner"]:
+                gone = gone | {id}  # nobody takes over a row by naming its id
+            elif at is not None and at <= now:
+                # A row from the future says that the clock was wrong, not that it is newer.
+                stored[id] = record
         return {id: row for id, row in rows.items() if id not in gone and stored.get(id, "") <= row["record"]}
+
+    def _keep_apart(
+        self, connection: DuckDBPyConnection, records: Sequence[Record], facts: Mapping[str, Row]
+    ) -> None:
+        """What claims the id of another owner's fact is kept as raw JSON: nothing is lost, nothing taken over."""
+        claims = {text(record.data.get("id")): record for record in records if record.kind == "fact"}
+        owners = {id: row["owner"] for id, row in facts.items()} | dict(
+            connection.execute(
+                "SELECT id, owner FROM facts WHERE id IN (SELECT unnest(?::VARCHAR[]))", [list(claims)]
+            ).fetchall()
+        )
+        foreign = [
+            record
+            for record in records
+            if record.kind == "fact"
+            and owners.get(text(record.data.get("id")), record.owner) != text(record.owner)
+        ]
+        if foreign:
+            delete(connection, "other", "id", [record.id for record in foreign])
+            insert(
+                connection,
+                "other",
+                OTHER,
+                [other(record, "the id of another owner's fact") for record in foreign],
+            )
 
     def _confirm(self, connection: DuckDBPyConnection, records: Sequence[Record]) -> None:
         said = {

@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 import time
+import weakref
 from pathlib import Path
 from types import TracebackType
 
@@ -118,6 +119,7 @@ class LockFile:
             os.close(fd)
             raise
         self._fd, self._pid = fd, os.getpid()
+        _held.add(self)
         if exclusive:
             self._sign(fd)
         return True
@@ -162,3 +164,16 @@ class LockFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+_held: weakref.WeakSet[LockFile] = weakref.WeakSet()
+
+
+def _drop_in_child() -> None:
+    # A forked child has the parent's descriptors: were it to keep them, the lock would outlive the parent.
+    for lock in list(_held):
+        lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_drop_in_child)

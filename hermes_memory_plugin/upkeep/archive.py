@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hermes_memory_hookspecs import ToolTrace
-from hermes_memory_plugin.errors import LedgerBusy
+from hermes_memory_plugin.errors import HermesMemoryError, LedgerBusy, LedgerCorrupt
 from hermes_memory_plugin.layers import facts, log
 from hermes_memory_plugin.store.drain import Consumer, Drain, Drained
 from hermes_memory_plugin.store.drainer import Drainer
 from hermes_memory_plugin.store.ledger_facts import FactsLedger
 from hermes_memory_plugin.store.ledger_logs import LogsLedger
 from hermes_memory_plugin.store.tails import Record, read_tails
+from hermes_memory_plugin.upkeep import refill
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.recall.index import Index
     from hermes_memory_plugin.recall.index_row import Row
+    from hermes_memory_plugin.store.journal import Journal
     from hermes_memory_plugin.store.tails import Chunk
 
 Keys = frozenset[str] | None
@@ -34,15 +37,18 @@ class Archive:
         folder: Path,
         *,
         index: Callable[[], Index],
+        journal: Journal,
         extract: Consumer,
         count: Count,
     ) -> None:
         self.folder = folder
+        self._index = index
+        self._journal = journal
         self.facts = FactsLedger(folder, key_of=facts.fact_key, resolve=_resolve)
         self.logs = LogsLedger(folder)
         self._count = count
         self._consumers: list[Consumer] = [extract, self.facts, self.logs, _IndexConsumer(index)]
-        self.drain = Drain(folder, self._consumers)
+        self.drain = _Watched(folder, self._consumers, self._damaged)
         self.drainer = Drainer(self.drain)
 
     def notify(self) -> None:
@@ -65,6 +71,17 @@ class Archive:
             if not isinstance(error, LedgerBusy):
                 self._count("drain_failed", f"{type(error).__name__}: {error}")
         self.drainer.stop()
+
+    def _damaged(self, notices: Sequence[LedgerCorrupt]) -> None:
+        """A ledger was moved aside: say so, and give the new one what the index still holds."""
+        for notice in notices:
+            self._count("ledger_corrupt", str(notice))
+            if notice.moved_to is None or notice.moved_to.name.startswith(f"{notice.path.name}.wal"):
+                continue
+            index = self._index()
+            index.refresh()
+            lost = refill.facts(index) if notice.path == self.facts.path else refill.log(index)
+            self._journal.append_many(lost)
 
     # -- tracing ---------------------------------------------------------------------------------------------------
 
@@ -172,7 +189,12 @@ class Archive:
                     yield record
 
     def _trace_of_row(self, found: Mapping[str, Any]) -> ToolTrace:
-        result = self.logs.refs.read(found["ref"]) if found["ref"] else found["result"]
+        result = found["result"]
+        if found["ref"]:
+            try:
+                result = self.logs.refs.read(found["ref"])
+            except HermesMemoryError as error:  # head and tail are still there
+                self._count("ref_lost", str(error))
         return log.trace_of(
             {
                 "call": found["tool_call_id"],
@@ -188,6 +210,25 @@ class Archive:
                 "at": found["timestamp"],
             }
         )
+
+
+class _Watched(Drain):
+    """A drain that reports damaged ledgers."""
+
+    def __init__(
+        self, folder: Path, consumers: Sequence[Consumer], damaged: Callable[[Sequence[LedgerCorrupt]], None]
+    ) -> None:
+        super().__init__(folder, consumers)
+        self._damaged = damaged
+
+    def run(self, *, force: bool = False, wait: float = 0.0) -> Drained:
+        """As `Drain.run`; what a damaged ledger lost is in the journal again when it returns."""
+        drained = super().run(force=force, wait=wait)
+        if drained.notices:
+            self._damaged(drained.notices)
+            again = super().run(force=True, wait=wait)
+            return replace(again, notices=drained.notices) if again.state == "done" else drained
+        return drained
 
 
 class _IndexConsumer:

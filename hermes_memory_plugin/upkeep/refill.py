@@ -1,0 +1,83 @@
+"""After a ledger was damaged and moved aside: what the read index still holds is journalled again for the new one.
+
+Facts come back whole. Turns come back as far as they are shown (8,000 characters a side), tool calls as the line the index shows, marked
+as such; the damaged file keeps their payloads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hermes_memory_plugin.recall.index import Index
+    from hermes_memory_plugin.recall.index_row import Row
+
+Item = tuple[str, dict[str, Any], str, str | None, int | None]
+"""What `Journal.append_many` takes: kind, data, owner, id, time."""
+
+CUT = "restored from the index after logs.db was damaged; the result is cut"
+_EVERY = ("live", "superseded", "expired")
+_TYPED = ("subject", "metric", "period", "unit", "basis", "holder", "currency", "title", "tool_call_id")
+
+
+def facts(index: Index) -> Iterator[Item]:
+    """Every fact of the index, of any state, as the record it once was."""
+    for row in index.scan(None, now_us=_now(), layers=("L1",), states=_EVERY, newest_first=False):
+        yield "fact", _fact(row), row.owner, None, None
+
+
+def log(index: Index) -> Iterator[Item]:
+    """Every turn and tool call of the index."""
+    for row in index.scan(None, now_us=_now(), layers=("L0",), states=_EVERY, newest_first=False):
+        extra = row.extra
+        if row.kind == "turn":
+            data = {
+                name: extra[name]
+                for name in ("user", "assistant", "speaker", "completed", "turn")
+                if extra.get(name) not in (None, "")
+            }
+            yield (
+                "turn",
+                {"id": row.id, "session": row.session, "half": "full", **data},
+                row.owner,
+                None,
+                row.created,
+            )
+        else:
+            data = {name: extra[name] for name in ("call", "tool", "turn") if extra.get(name)}
+            data |= {
+                "session": row.session,
+                "result": row.text,
+                "status": extra.get("status") or "ok",
+                "error": CUT,
+            }
+            yield "trace", data, row.owner, extra.get("record") or None, row.created
+
+
+def _fact(row: Row) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "id": row.id,
+        "kind": row.kind,
+        "statement": row.text,
+        "source": row.source,
+        "as_of": row.as_of,
+        "created_at": row.created,
+        "expires_at": row.expires,
+        "origin": row.origin,
+        "trust": row.trust,
+        "value": row.value,
+        "approximate": row.approximate,
+        "project": row.project,
+        **{name: row.extra[name] for name in _TYPED if row.extra.get(name)},
+    }
+    return {
+        name: value
+        for name, value in fields.items()
+        if value is not None and value != "" and value is not False
+    }
+
+
+def _now() -> int:
+    return time.time_ns() // 1000
