@@ -61,7 +61,8 @@ class Oracle:
 
     def take(self, kind: str, data: Any, record: Record) -> None:
         if kind == "fact":
-            if data["id"] not in self.forgotten:
+            owner = self.rows.get(data["id"], data)["owner"]
+            if data["id"] not in self.forgotten and owner == data["owner"]:  # an id never changes hands
                 self.rows[data["id"]] = data | {"created": record.at}
             return
         for id_ in data:
