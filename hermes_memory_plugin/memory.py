@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from hermes_memory_hookspecs import Fact, Owner, Session, ToolTrace, Turn, UserMessage
+from hermes_memory_hookspecs import Compaction, Fact, Owner, Session, ToolTrace, Turn, UserMessage
 from hermes_memory_plugin.errors import HermesMemoryError, NotFound
 from hermes_memory_plugin.home import memory_folder
 from hermes_memory_plugin.layers import facts, log
@@ -31,6 +31,7 @@ from hermes_memory_plugin.store.journal import Journal
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.extensions import Hooks
+    from hermes_memory_plugin.layers.workspace import WorkspaceMemory
     from hermes_memory_plugin.plugin import TurnContext
     from hermes_memory_plugin.recall.answer import Recall
     from hermes_memory_plugin.recall.reader import Reader
@@ -42,6 +43,7 @@ _FACT_FIELDS = {field.name for field in fields(Fact)}
 _NOTE_TYPE = {"preference": "user", "fact": "reference", "conclusion": "project", "holding": "project"}
 _DEFAULT_WINDOW = 64_000
 
+_IN_FLIGHT = 1_024
 
 class Memory:
     """The layers of one Hermes home.
@@ -70,6 +72,7 @@ class Memory:
         self._said: dict[str, set[str]] = {}
         self._begun: set[str] = set()
         self._closed = False
+        self._started: OrderedDict[tuple[str, str], str] = OrderedDict()
 
     @classmethod
     def open(cls, home: Path | str, *, hooks: Hooks | None = None) -> Memory:
@@ -264,7 +267,8 @@ class Memory:
     def log(self, trace: ToolTrace, *, kind: str = "user") -> str:
         """Store one tool call; returns its id (ours when the host sent none). Acknowledged when it returns."""
         data = log.trace_json(trace, kind)
-        self._journal.append("trace", data, owner=trace.owner.key, at=facts.microseconds(trace.at))
+        began = self._started.pop((trace.session_id, trace.tool_call_id), None)
+        self._journal.append("trace", data, owner=trace.owner.key, id=began, at=facts.microseconds(trace.at))
         self._wrote()
         return str(data["call"])
 
@@ -292,6 +296,15 @@ class Memory:
         question: str,
         *,
         mode: str = "automatic",
+    def start(self, trace: ToolTrace, *, kind: str = "user") -> None:
+        """Store that a call began: until `log` completes it, it is on record as started."""
+        data = log.start_json(trace, kind)
+        began = self._journal.append("trace", data, owner=trace.owner.key, at=facts.microseconds(trace.at))
+        with self._lock:
+            self._started[trace.session_id, trace.tool_call_id] = began.id
+            while len(self._started) > _IN_FLIGHT:
+                self._started.popitem(last=False)
+
         history: Sequence[str] = (),
         owner: Owner | None = None,
         session: Session | str | None = None,
@@ -456,6 +469,12 @@ class Memory:
 
     # -- for our own modules -------------------------------------------------------------------------------------
 
+    def expand(self, node: str, *, owner: Owner | None = None) -> Sequence[ToolTrace]:
+        """The calls behind a node of a canvas, a handle or a call id, oldest first, whole. Raises NotFound."""
+        from hermes_memory_plugin.upkeep import handover
+
+        return handover.expand(self, node, owner)
+
     def keys(self, owner: Owner | None) -> frozenset[str] | None:
         """The owner keys whose rows `owner` may see; None for every owner."""
         if owner is not None and owner.key == Owner.ANY.key:
@@ -483,6 +502,18 @@ class Memory:
         )
         self._journal.append("note", note_record(self.folder, note), owner=owner.key)
         self._wrote()
+    def workspace(self, session: Session, *, folder: str = "") -> WorkspaceMemory:
+        """What a session is in the middle of, from its record alone; `folder` is where its tools work."""
+        from hermes_memory_plugin.upkeep import handover
+
+        return handover.workspace(self, session, folder)
+
+    def compacted(self, session: Session, compaction: Compaction, *, folder: str = "") -> str:
+        """The host compressed the conversation: what the model should still know; "" when nothing is on record."""
+        from hermes_memory_plugin.upkeep import handover
+
+        return handover.text(self, session, folder)
+
         return note.id
 
     def _remove_file(self, relative: str) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hermes_memory_hookspecs import Injection, Session, ToolTrace, Turn, UserMessage, hookimpl
+from hermes_memory_hookspecs import Compaction, Injection, Session, ToolTrace, Turn, UserMessage, hookimpl
 from hermes_memory_plugin.extensions import OURS, Hooks
 
 if TYPE_CHECKING:
@@ -83,6 +83,12 @@ class MemoryPlugin:
     def after_tool_call(self, session: Session, trace: ToolTrace) -> None:
         """Persist one tool call to L0 before the agent goes on."""
         self.memory_of(current.get().home).log(trace, kind=session.kind)
+
+    @hookimpl
+    def on_compact(self, session: Session, compaction: Compaction) -> str | None:
+        """Tell what the agent was doing, from the record alone; whoever asked keeps the text as it is."""
+        turn = current.get()
+        return self.memory_of(turn.home).compacted(session, compaction, folder=turn.project) or None
 
     @hookimpl
     def on_turn_end(self, session: Session, turn: Turn) -> None:

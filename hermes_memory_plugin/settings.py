@@ -115,6 +115,17 @@ def load(home: Path | str) -> Loaded:
     if known is None or known[0] != stamp:
         known = (stamp, _read(Path(path)))
         _cache[path] = known
+class Offload(_Section):
+    """Long tool results kept outside the conversation."""
+
+    enabled: bool = Field(
+        default=False, description="keep long tool results in memory/refs and show the model an excerpt"
+    )
+    min_chars: int = Field(
+        default=8_000, ge=4_000, le=1_000_000, description="characters from which on a result is long"
+    )
+
+
     return known[1]
 
 
@@ -122,6 +133,7 @@ def parse(raw: object) -> Loaded:
     """Judge a mapping as config.yaml has it: nested, or with dotted keys such as ``recall.share``."""
     if raw is None:
         return _DEFAULTS, []
+    offload: Offload = Offload()
     if not isinstance(raw, dict):
         return _DEFAULTS, [SettingsError("settings", _shown(raw), "a mapping of settings")]
     errors: list[SettingsError] = []

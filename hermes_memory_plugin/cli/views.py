@@ -84,6 +84,8 @@ def status_page(out: Console, status: Mapping[str, Any]) -> None:
     ledgers = status.get("ledgers") or {}
     index, journals = status.get("index") or {}, status.get("journals") or []
     waiting = sum(int(file["bytes"]) for file in journals)
+    offload = status.get("offload") or {}
+    kept = f"{offload.get('results', 0):,} long results, {offload.get('tokens_saved', 0):,} tokens saved this week"
     pairs(
         out,
         (
@@ -102,6 +104,7 @@ def status_page(out: Console, status: Mapping[str, Any]) -> None:
             ("index", f"{index.get('rows', 0):,} rows, generation {index.get('generation', 0)}"),
             ("journals", f"{len(journals)} ({_size(waiting)})"),
             ("ledgers", ", ".join(f"{name} {_size(one.get('bytes', 0))}" for name, one in ledgers.items())),
+            *((("offload", kept),) if offload.get("results") else ()),
         ),
     )
     for name, count in (status.get("degraded") or {}).items():

@@ -16,9 +16,9 @@ from typing import Any, TypeVar, cast
 
 from hermes_memory_hookspecs import ToolTrace, Turn, UserMessage
 from hermes_memory_plugin import plugin
-from hermes_memory_plugin.hermes import host, pairing, transcript
+from hermes_memory_plugin.hermes import compaction, host, pairing, transcript
 from hermes_memory_plugin.hermes.arguments import as_dict, as_text, number, status, surrogate, text
-from hermes_memory_plugin.hermes.injection import Injector
+from hermes_memory_plugin.hermes.injection import LIMIT, Injector
 from hermes_memory_plugin.hermes.lineage import Conversation, OpenTurn
 from hermes_memory_plugin.hermes.sessions import Sessions
 from hermes_memory_plugin.layers import log
@@ -55,6 +55,7 @@ class Bridge:
         self.runtime = runtime or plugin.runtime()
         self.sessions = sessions or Sessions()
         self.injector = Injector(self.runtime)
+        self.states = compaction.States(self.runtime)
 
     @_isolated
     def on_session_start(self, **arguments: Any) -> None:
@@ -86,7 +87,32 @@ class Bridge:
         if answer:
             return {"context": transcript.fenced(answer)}
         recalled = self.injector.text(conversation, context, message, transcript.copied(history))
-        return {"context": recalled} if recalled else None
+        state = "" if host.has_middleware() else self.states.beside(conversation, context, history)
+        beside = "\n\n".join(part for part in (state, recalled) if part)
+        beside = beside if len(beside) <= LIMIT else state
+        return {"context": beside} if beside else None
+
+    @_isolated
+    def pre_tool_call(self, **arguments: Any) -> None:
+        """A tool call begins; if nothing is ever heard of its end, it is on record that it began."""
+        call_id = text(arguments, "tool_call_id")
+        if not call_id:  # a nested call: its end could not be told from another's
+            return
+        home = host.home()
+        conversation = self.sessions.met(home, arguments) or self.sessions.meet(home, arguments)
+        turn = conversation.latest()
+        self.runtime.plugin.memory_of(home).start(
+            ToolTrace(
+                tool_call_id=call_id,
+                tool_name=text(arguments, "tool_name"),
+                args=as_dict(arguments.get("args")),
+                status="started",
+                session_id=conversation.session.id,
+                turn_id=text(arguments, "turn_id") or (turn.id if turn else ""),
+                owner=conversation.session.owner,
+            ),
+            kind=conversation.session.kind,
+        )
 
     @_isolated
     def post_tool_call(self, **arguments: Any) -> None:
@@ -119,6 +145,43 @@ class Bridge:
             session=conversation.session,
             trace=trace,
         )
+
+    @_isolated
+    def transform_tool_result(self, **arguments: Any) -> str | None:
+        """A result is about to go to the model: where the user wants that, a long one stays outside."""
+        from hermes_memory_plugin import settings
+
+        home, result, name = host.home(), arguments.get("result"), text(arguments, "tool_name")
+        offload = settings.load(home)[0].offload
+        if not offload.enabled or not isinstance(result, str) or len(result) <= offload.min_chars:
+            return None
+        if name in OUR_TOOLS:
+            return None
+        from hermes_memory_plugin.upkeep import offload as outside
+
+        conversation = self.sessions.met(home, arguments) or self.sessions.meet(home, arguments)
+        return outside.keep(
+            self.runtime.plugin.memory_of(home),
+            result,
+            owner=conversation.session.owner,
+            tool=name,
+            call=text(arguments, "tool_call_id"),
+            session=conversation.session.id,
+        )
+
+    def llm_request(self, **arguments: Any) -> dict[str, Any] | None:
+        """A request is about to go out. After a compaction the summary in it gets the agent's state."""
+        try:
+            found = compaction.find(arguments.get("request"))
+            if found is None:
+                return None
+            home = host.home()
+            conversation = self.sessions.met(home, arguments) or self.sessions.meet(home, arguments)
+            return self.states.request(conversation, arguments["request"], found)
+        except Exception as error:
+            _log.warning("hermes-memory: llm_request failed: %s: %s", type(error).__name__, error)
+            self._count(host.home(), "compaction_failed", f"{type(error).__name__}: {error}"[:300])
+            return None
 
     @_isolated
     def post_llm_call(self, **arguments: Any) -> None:

@@ -1,4 +1,4 @@
-"""What Hermes loads: `register(ctx)` connects its hooks, two tools, a slash command and `hermes memory-layers`.
+"""What Hermes loads: `register(ctx)` connects its hooks, its middleware, two tools, a slash command and `hermes memory-layers`.
 
 Loaded while Hermes starts, so it imports next to nothing; everything else comes with the first hook.
 """
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 HOOKS = (
     "on_session_start",
     "pre_llm_call",
+    "pre_tool_call",
     "post_tool_call",
+    "transform_tool_result",
     "post_llm_call",
     "on_session_end",
     "on_session_finalize",
@@ -35,6 +37,8 @@ def register(ctx: Any) -> None:
     for name in HOOKS:
         if known is None or name in known:
             ctx.register_hook(name, _hook(name))
+    if hasattr(ctx, "register_middleware"):
+        ctx.register_middleware("llm_request", _hook("llm_request"))
     _register_tools(ctx)
     _register_commands(ctx)
     skill = Path(__file__).parent.parent / "skills" / "memory" / "SKILL.md"

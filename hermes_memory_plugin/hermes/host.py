@@ -6,6 +6,7 @@ simply leave the question unanswered.
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import os
 import sys
@@ -54,6 +55,13 @@ def in_review() -> bool:
 
         return bool(get_current_write_origin() == "background_review")
     return False
+
+
+def has_middleware() -> bool:
+    """Whether this Hermes lets a plugin rewrite what goes to the model (0.17)."""
+    if "hermes_cli.middleware" in sys.modules:
+        return True
+    return importlib.util.find_spec("hermes_cli.middleware") is not None
 
 
 def config() -> Mapping[str, Any]:

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from hermes_memory_hookspecs import Owner, ToolTrace, Turn
+from hermes_memory_plugin.layers import calls
 from hermes_memory_plugin.layers.facts import microseconds, moment
 from hermes_memory_plugin.recall import block
 from hermes_memory_plugin.store.ids import new_ulid
 
 Half = Literal["user", "full", "end"]
+
+_ARGUMENTS, _LONG = 32, 400
 
 
 def trace_json(trace: ToolTrace, kind: str) -> dict[str, Any]:
@@ -31,6 +34,29 @@ def trace_json(trace: ToolTrace, kind: str) -> dict[str, Any]:
     if trace.duration_ms is not None:
         fields["ms"] = trace.duration_ms
     return fields
+
+
+def start_json(trace: ToolTrace, kind: str) -> dict[str, Any]:
+    """The call as it is journalled before it runs. Long arguments are left out, never cut: half a secret is none
+    that anybody recognises, and the end of the call brings them whole."""
+    return {
+        "call": trace.tool_call_id,
+        "tool": trace.tool_name,
+        "args": {name: _short(value) for name, value in list(trace.args.items())[:_ARGUMENTS]},
+        "status": calls.STARTED,
+        "session": trace.session_id,
+        "turn": trace.turn_id,
+        "origin": "tool",
+        "kind": kind,
+    }
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= _LONG else f"({len(value):,} characters)"
+    if isinstance(value, Mapping | list | tuple):
+        return value if len(repr(value)) <= _LONG else f"({len(value):,} entries)"
+    return value
 
 
 def turn_row_id(session: str, turn_id: str, fallback: str) -> str:

@@ -7,6 +7,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from hermes_memory_plugin.layers import calls
 from hermes_memory_plugin.layers.facts import fact_key
 from hermes_memory_plugin.layers.log import turn_row_id
 from hermes_memory_plugin.recall.index_row import Add, Change, Remove, Row
@@ -168,6 +169,8 @@ class Rows:
 
     def _trace(self, record: Record) -> list[Change]:
         data = record.data
+        if data.get("status") == calls.STARTED:
+            return [Add(self._started(record))]
         result = str(data.get("result") or "")
         head, tail = result[:_TRACE_HEAD], result[_TRACE_HEAD:][-_TRACE_TAIL:]
         arguments = _as_text(data.get("args"))
@@ -191,10 +194,30 @@ class Rows:
                     scope=gist.scope,
                     origin="tool",
                     **self._vector(tool.replace("_", " "), arguments[:300], head[:500]),
-                    extra=_kept(data, ("call", "tool", "status", "turn")) | gist.extra(),
+                    extra=_kept(data, ("call", "tool", "status", "turn"))
+                    | gist.extra()
+                    | _plan(data, result),
                 )
             )
         ]
+
+    def _started(self, record: Record) -> Row:
+        """A call under way: known by its session, found by no words. The end of the call takes its place."""
+        data = record.data
+        tool, call = str(data.get("tool") or ""), str(data.get("call") or record.id)
+        return Row(
+            id=record.id,
+            layer="L0",
+            kind="call",
+            text=f"{tool}({_as_text(data.get('args'))[:300]}) → ",
+            owner=record.owner,
+            source=f"{tool} {call}",
+            as_of=record.at,
+            created=record.at,
+            session=str(data.get("session") or ""),
+            origin="tool",
+            extra=_kept(data, ("call", "tool", "status", "turn")),
+        )
 
     def _turn(self, record: Record) -> list[Change]:
         data = record.data
@@ -337,6 +360,11 @@ class _Said:
 
 def _kept(data: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: data[name] for name in names if data.get(name) not in (None, "")}
+
+
+def _plan(data: Mapping[str, Any], result: str) -> dict[str, Any]:
+    plan = calls.plan_of(data.get("args"), result) if data.get("tool") == calls.TODO else None
+    return {} if plan is None else {"steps": plan}
 
 
 def _as_text(value: Any) -> str:

@@ -71,7 +71,7 @@ class Tool:
         with suppress(ValueError):
             answer = json.loads(result)
             if isinstance(answer, dict):
-                for name in ("items", "calls"):
+                for name in ("items", "calls", "parts"):
                     if isinstance(answer.get(name), list):
                         answer[name] = [one.get("id", "") for one in answer[name] if isinstance(one, dict)]
                 answer.pop("result", None)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hermes_memory_plugin.tools.base import Caller, Refused, Tool, plain, text
+from hermes_memory_plugin.tools.expand import expand
 
 if TYPE_CHECKING:
     from hermes_memory_hookspecs import ToolTrace
@@ -27,8 +28,16 @@ SCHEMA: dict[str, Any] = {
     "parameters": {
         "type": "object",
         "properties": {
-            "action": {"type": "string", "enum": ["lookup"], "description": "lookup (default)"},
-            "id": {"type": "string", "description": "tool call id or handle; alone, shows that call whole"},
+            "action": {
+                "type": "string",
+                "enum": ["lookup", "expand"],
+                "description": "lookup (default); expand: the raw results of a canvas node, call or reference, by pages",
+            },
+            "id": {
+                "type": "string",
+                "description": "tool call id or handle; alone, shows that call whole. expand: also a node or ref-id",
+            },
+            "offset": {"type": "integer", "description": "expand: where the page begins (next_offset)"},
             "since": {"type": "string", "description": "ISO date or time, included"},
             "until": {"type": "string", "description": "ISO date or time, not included"},
             "tool": {"type": "string", "description": "only calls of this tool"},
@@ -43,8 +52,11 @@ SCHEMA: dict[str, Any] = {
 
 def run(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """One call of the tool."""
-    if text(arguments, "action").lower() not in ("", "lookup"):
-        raise Refused("action must be lookup")
+    action = text(arguments, "action").lower()
+    if action == "expand":
+        return expand(caller, arguments)
+    if action not in ("", "lookup"):
+        raise Refused("action must be lookup or expand")
     wanted = text(arguments, "id", "tool_call_id")
     memory = caller.memory()
     if wanted:

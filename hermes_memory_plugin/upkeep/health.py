@@ -34,7 +34,9 @@ def status(memory: Memory) -> dict[str, Any]:
             ledgers[ledger.name] = {"error": str(error)}
             problems.append(str(error))
         else:
-            problems += [f"a damaged file was moved aside: {path}" for path in ledgers[ledger.name]["damaged"]]
+            problems += [
+                f"a damaged file was moved aside: {path}" for path in ledgers[ledger.name]["damaged"]
+            ]
     events = _events(memory, problems)
     problems += [str(error) for error in memory.setting_errors()]
     problems += memory.owners.problems()
@@ -57,6 +59,10 @@ def status(memory: Memory) -> dict[str, Any]:
         "journals": [{"name": file.name, "bytes": file.size, "alive": file.alive} for file in journals],
         "bytes": sum(size for size in _sizes(memory.folder)),
         "events": events,
+        "offload": {
+            "results": events.get("offloaded", 0),
+            "tokens_saved": events.get("offload_tokens_saved", 0),
+        },
         "degraded": {name: n for name, n in events.items() if name in DEGRADED},
         "problems": problems,
     }
@@ -75,6 +81,8 @@ DEGRADED: dict[str, str] = {
     "index_rebuilt": "the index was damaged and rebuilt",
     "index_damaged": "the index is damaged; rows come from the journal alone",
     "event_lost": "a counter could not be stored",
+    "compaction_late": "the agent's state was not ready when a compacted conversation went on",
+    "compaction_failed": "the agent's state could not be given after a compaction",
     "audit_lost": "the audit of a recall could not be stored",
 }
 """What each counter that speaks of degraded service means."""

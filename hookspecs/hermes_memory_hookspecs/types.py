@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Protocol
 from urllib.parse import quote, unquote
 
 SessionKind = Literal["user", "subagent", "cron", "review"]
-TraceStatus = Literal["ok", "error", "blocked", "cancelled", "timeout"]
+TraceStatus = Literal["ok", "error", "blocked", "cancelled", "timeout", "started"]
 FactKind = Literal["fact", "conclusion", "preference", "holding", "competence"]
 Origin = Literal["user", "tool", "report", "import", "model", "web"]
 Layer = Literal["L0", "L1", "L2", "L3", "report"]
@@ -96,7 +96,7 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolTrace:
-    """One finished tool call."""
+    """One tool call; `status` is started while no end of it is on record."""
 
     tool_call_id: str
     tool_name: str

@@ -1,0 +1,82 @@
+"""Texts that must stay as they are: whoever stores one first decides what every process reads from then on."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections import OrderedDict
+from contextlib import suppress
+from pathlib import Path
+
+from hermes_memory_plugin.store.files import open_private, private_folder, utf8
+
+_NAME = re.compile(r"[0-9a-z-]{8,120}")
+_KNOWN = 256
+
+
+class Frozen:
+    """One file for each key below `folder`, which is made by the first one. A look-up is one read of a file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._known: OrderedDict[str, str] = OrderedDict()
+
+    def get(self, key: str) -> str | None:
+        """The text of that key; None when there is none yet."""
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        try:
+            fd = open_private(self._path(key), os.O_RDONLY)
+        except OSError:
+            return None
+        with os.fdopen(fd, "rb") as file:
+            return self._keep(key, file.read().decode("utf-8", "replace"))
+
+    def put(self, key: str, text: str) -> str:
+        """Store the text unless the key has one; returns the one it has from now on.
+
+        What cannot be written stands for the rest of this process. Raises OSError then, with the text kept.
+        """
+        found = self.get(key)
+        if found is not None:
+            return found
+        data = utf8(text)
+        try:
+            private_folder(self.folder)
+            fd, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=self.folder)
+            try:
+                with os.fdopen(fd, "wb") as file:
+                    file.write(data)
+                _first_wins(Path(temporary), self._path(key))
+            finally:
+                with suppress(OSError):
+                    Path(temporary).unlink()
+        except OSError:
+            self._keep(key, data.decode())
+            raise
+        return self.get(key) or self._keep(key, data.decode())
+
+    def _keep(self, key: str, text: str) -> str:
+        self._known[key] = text
+        while len(self._known) > _KNOWN:
+            self._known.popitem(last=False)
+        return text
+
+    def _path(self, key: str) -> Path:
+        if not _NAME.fullmatch(key):
+            raise ValueError(f"not a key of a frozen text: {key!r}")
+        return self.folder / f"{key}.md"
+
+
+def _first_wins(temporary: Path, path: Path) -> None:
+    """Give the finished file its name, unless another process was faster."""
+    with suppress(FileExistsError):
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            raise
+        except OSError:  # no links on this file system
+            os.close(open_private(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            temporary.replace(path)
