@@ -20,7 +20,7 @@ pytestmark = pytest.mark.hermes
 
 MOUTAI, WULIANGYE, THANKS = "贵州茅台现在PE多少？", "五粮液的PE呢？", "谢谢"
 SAVE, AGAIN, PICK, LOOP = "记住：不碰银行股", "再看一下贵州茅台的PE", "推荐几只股票", "翻遍记忆找宁德时代"
-PICTURE = [
+PICTURE: list[dict[str, Any]] = [
     {"type": "text", "text": "看图：五粮液的PE"},
     {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}},
 ]
@@ -64,7 +64,7 @@ def talk(request: pytest.FixtureRequest) -> Iterator[Talk]:
     native = {"USER.md": "先结论后论据"}
     with Lab(host.python, script={"rules": RULES, "default": "好"}, config=broken, memory=native) as lab:
         with Memory.open(lab.home) as memory:
-            common = {"metric": "PE", "source": "tushare", "as_of": "2026-04-30"}
+            common: dict[str, Any] = {"metric": "PE", "source": "tushare", "as_of": "2026-04-30"}
             memory.remember("贵州茅台 PE(TTM) 28.1 倍", subject="600519.SH", value=28.1, **common)
             memory.remember("五粮液 PE(TTM) 17.2 倍", subject="000858.SZ", value=17.2, **common)
             memory.remember("用户要先结论后论据", title="先结论后论据", type="user")
@@ -104,7 +104,7 @@ def test_small_talk_gets_nothing(talk: Talk) -> None:
 
 def test_prefix_stable(talk: Talk) -> None:
     """The system prompt stays as it is; what was sent once is sent again, byte for byte, where the host keeps it."""
-    session = [body for body in talk.lab.main_requests() if MOUTAI in json.dumps(body, ensure_ascii=False)]
+    session = [body for body in talk.lab.main_requests() if body["messages"][1]["content"].startswith(MOUTAI)]
     assert len(session) == 7
     for earlier, later in pairwise(session):
         assert later["messages"][0] == earlier["messages"][0]

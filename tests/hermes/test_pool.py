@@ -87,8 +87,14 @@ def test_places_taken_before_a_fork_are_free_after_it() -> None:
 def test_settling_waits_for_what_is_running_and_lets_nothing_begin() -> None:
     pool: Pool[str] = Pool(2)
     go, done = threading.Event(), threading.Event()
+
+    def work() -> str:
+        go.wait(30)
+        done.set()
+        return "done"
+
     with pytest.raises(Late):
-        pool.run(lambda: "done" if go.wait(30) and not done.set() else "", 0.05)
+        pool.run(work, 0.05)
     assert not pool.settle(0.05)
     go.set()
     assert done.wait(10)

@@ -130,7 +130,7 @@ def test_a_call_is_looked_up_by_id_and_listed_by_time(caller: Caller, memory: Me
     whole = _call(caller, "memory_trace", id="call_1")
     assert (whole["status"], whole["tool"]) == ("found", "tushare")
     assert "28.1" in whole["result"]
-    (listed,) = _call(caller, "memory_trace", action="lookup", tool="tushare", since="2020-01-01")["calls"]
+    (listed,) = _call(caller, "memory_trace", since="2020-01-01")["calls"]
     assert listed["id"] == "call_1"
     assert _call(caller, "memory_trace", since="2001-01-01", until="2002-01-01")["status"] == "nothing"
 

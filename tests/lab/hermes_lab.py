@@ -115,7 +115,11 @@ class Lab:
             "skills": {"creation_nudge_interval": 0},
             "approvals": {"mode": "off"},
             "updates": {"check": False},
-            "plugins": {"enabled": list(plugins)},
+            "plugins": {
+                "enabled": list(plugins),
+                # A loaded machine is slow, and no test here is about time.
+                "entries": {PLUGIN: {"settings": {"recall": {"deadline_ms": 10_000}}}},
+            },
             "_config_version": 9999,
         }
 

@@ -55,7 +55,7 @@ def text_of(content: Any) -> str:
     return ""
 
 
-def last_message(body: dict[str, Any], role: str | None = None) -> dict[str, Any]:
+def last_message(body: dict[str, Any], role: str | None = None) -> Any:
     """The last message of the request, or the last one with the given role."""
     for message in reversed(body.get("messages") or []):
         if role is None or message.get("role") == role:
