@@ -38,12 +38,13 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.recall.recaller import Recaller
     from hermes_memory_plugin.settings import Settings
     from hermes_memory_plugin.upkeep.archive import Archive
+    from hermes_memory_plugin.upkeep.embed import Embedding, Plan
 
 _FACT_FIELDS = {field.name for field in fields(Fact)}
 _NOTE_TYPE = {"preference": "user", "fact": "reference", "conclusion": "project", "holding": "project"}
 _DEFAULT_WINDOW = 64_000
-
 _IN_FLIGHT = 1_024
+
 
 class Memory:
     """The layers of one Hermes home.
@@ -71,8 +72,8 @@ class Memory:
         self._audits: list[tuple[dict[str, Any], str]] = []
         self._said: dict[str, set[str]] = {}
         self._begun: set[str] = set()
-        self._closed = False
         self._started: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._closed = False
 
     @classmethod
     def open(cls, home: Path | str, *, hooks: Hooks | None = None) -> Memory:
@@ -95,6 +96,8 @@ class Memory:
         self._flush_audits()
         if "archive" in self.__dict__ or self._journal.name:
             self.archive.close()
+        if "embedding" in self.__dict__:
+            self.embedding.stop()
         self._journal.close()
 
     # -- parts, opened when first needed ------------------------------------------------------------------------
@@ -146,7 +149,35 @@ class Memory:
         """What turns a question into a block."""
         from hermes_memory_plugin.recall.recaller import Recaller
 
-        return Recaller(self.reader, settings=lambda: self.settings, keys=self.keys, audit=self.audit)
+        return Recaller(
+            self.reader,
+            settings=lambda: self.settings,
+            keys=self.keys,
+            audit=self.audit,
+            encoding=lambda patience: self.embedding.serving(patience=patience),
+            count=self.count,
+        )
+
+    @cached_property
+    def embedding(self) -> Embedding:
+        """The vectors of the configured encoder, kept in step with the index."""
+        from hermes_memory_plugin.recall.index_row import digest
+        from hermes_memory_plugin.recall.normalise import normalise
+        from hermes_memory_plugin.upkeep.embed import Embedding
+
+        hooks = self.hooks
+        return Embedding(
+            self.folder,
+            plan=self._embedding_plan,
+            sure=lambda: not self.setting_errors(),
+            index=lambda: self.reader.index,
+            normalise=normalise,
+            digest=digest,
+            others=(lambda name: next(iter(hooks.call("embedding_backend", name=name)), None))
+            if hooks is not None and hooks.has("embedding_backend")
+            else None,
+            count=self.count,
+        )
 
     # -- writing -------------------------------------------------------------------------------------------------
 
@@ -264,6 +295,15 @@ class Memory:
         self._wrote()
         return scene.note.id
 
+    def start(self, trace: ToolTrace, *, kind: str = "user") -> None:
+        """Store that a call began: until `log` completes it, it is on record as started."""
+        data = log.start_json(trace, kind)
+        began = self._journal.append("trace", data, owner=trace.owner.key, at=facts.microseconds(trace.at))
+        with self._lock:
+            self._started[trace.session_id, trace.tool_call_id] = began.id
+            while len(self._started) > _IN_FLIGHT:
+                self._started.popitem(last=False)
+
     def log(self, trace: ToolTrace, *, kind: str = "user") -> str:
         """Store one tool call; returns its id (ours when the host sent none). Acknowledged when it returns."""
         data = log.trace_json(trace, kind)
@@ -296,15 +336,6 @@ class Memory:
         question: str,
         *,
         mode: str = "automatic",
-    def start(self, trace: ToolTrace, *, kind: str = "user") -> None:
-        """Store that a call began: until `log` completes it, it is on record as started."""
-        data = log.start_json(trace, kind)
-        began = self._journal.append("trace", data, owner=trace.owner.key, at=facts.microseconds(trace.at))
-        with self._lock:
-            self._started[trace.session_id, trace.tool_call_id] = began.id
-            while len(self._started) > _IN_FLIGHT:
-                self._started.popitem(last=False)
-
         history: Sequence[str] = (),
         owner: Owner | None = None,
         session: Session | str | None = None,
@@ -438,10 +469,20 @@ class Memory:
             limit=limit,
         )
 
+    def expand(self, node: str, *, owner: Owner | None = None) -> Sequence[ToolTrace]:
+        """The calls behind a node of a canvas, a handle or a call id, oldest first, whole. Raises NotFound."""
+        from hermes_memory_plugin.upkeep import handover
+
+        return handover.expand(self, node, owner)
+
     def flush(self) -> None:
-        """Return when everything acknowledged so far is in the ledgers and the index."""
+        """Return when everything acknowledged so far is in the ledgers and the index, and has its vector.
+
+        Raises what kept it from that: LedgerBusy …, or EmbeddingBehind where an encoder is configured and fails or stalls.
+        """
         self._flush_audits()
         self.archive.flush()
+        self.embedding.flush()
 
     def status(self) -> dict[str, Any]:
         """Rows, sizes, counters and problems, as plain data."""
@@ -458,7 +499,20 @@ class Memory:
 
     def begin(self, session: Session) -> None:
         """A session lineage was seen for the first time: warm what its first recall needs."""
+        self.embedding.warm()
         self.reader.warm()
+
+    def workspace(self, session: Session, *, folder: str = "") -> WorkspaceMemory:
+        """What a session is in the middle of, from its record alone; `folder` is where its tools work."""
+        from hermes_memory_plugin.upkeep import handover
+
+        return handover.workspace(self, session, folder)
+
+    def compacted(self, session: Session, compaction: Compaction, *, folder: str = "") -> str:
+        """The host compressed the conversation: what the model should still know; "" when nothing is on record."""
+        from hermes_memory_plugin.upkeep import handover
+
+        return handover.text(self, session, folder)
 
     def end(self, session: Session) -> None:
         """A session lineage ended."""
@@ -468,12 +522,6 @@ class Memory:
         self.archive.notify()
 
     # -- for our own modules -------------------------------------------------------------------------------------
-
-    def expand(self, node: str, *, owner: Owner | None = None) -> Sequence[ToolTrace]:
-        """The calls behind a node of a canvas, a handle or a call id, oldest first, whole. Raises NotFound."""
-        from hermes_memory_plugin.upkeep import handover
-
-        return handover.expand(self, node, owner)
 
     def keys(self, owner: Owner | None) -> frozenset[str] | None:
         """The owner keys whose rows `owner` may see; None for every owner."""
@@ -502,18 +550,6 @@ class Memory:
         )
         self._journal.append("note", note_record(self.folder, note), owner=owner.key)
         self._wrote()
-    def workspace(self, session: Session, *, folder: str = "") -> WorkspaceMemory:
-        """What a session is in the middle of, from its record alone; `folder` is where its tools work."""
-        from hermes_memory_plugin.upkeep import handover
-
-        return handover.workspace(self, session, folder)
-
-    def compacted(self, session: Session, compaction: Compaction, *, folder: str = "") -> str:
-        """The host compressed the conversation: what the model should still know; "" when nothing is on record."""
-        from hermes_memory_plugin.upkeep import handover
-
-        return handover.text(self, session, folder)
-
         return note.id
 
     def _remove_file(self, relative: str) -> None:
@@ -557,6 +593,12 @@ class Memory:
     def _wrote(self) -> None:
         if not self._closed:
             self.archive.notify()
+            self.embedding.notify()
+
+    def _embedding_plan(self) -> Plan | None:
+        from hermes_memory_plugin.upkeep.embed import plan_of
+
+        return plan_of(self.settings)
 
     def _flush_audits(self) -> None:
         with self._lock:
