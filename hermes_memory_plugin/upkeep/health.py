@@ -37,6 +37,8 @@ def status(memory: Memory) -> dict[str, Any]:
             problems += [
                 f"a damaged file was moved aside: {path}" for path in ledgers[ledger.name]["damaged"]
             ]
+    embedding = memory.embedding.status()
+    problems += embedding.pop("problems")
     events = _events(memory, problems)
     problems += [str(error) for error in memory.setting_errors()]
     problems += memory.owners.problems()
@@ -55,6 +57,7 @@ def status(memory: Memory) -> dict[str, Any]:
             "tokenizer": reader.index.tokenizer,
             "failures": reader.index.failures,
         },
+        "embedding": embedding,
         "ledgers": ledgers,
         "journals": [{"name": file.name, "bytes": file.size, "alive": file.alive} for file in journals],
         "bytes": sum(size for size in _sizes(memory.folder)),
@@ -78,6 +81,8 @@ DEGRADED: dict[str, str] = {
     "plugin_slow": "another plugin was too slow",
     "drain_failed": "the ledgers could not be fed",
     "ledger_corrupt": "a damaged ledger was moved aside",
+    "embed_failed": "the encoder gave no vectors; recall goes on by words",
+    "vectors_damaged": "the encoder's vectors were damaged and are made anew",
     "index_rebuilt": "the index was damaged and rebuilt",
     "index_damaged": "the index is damaged; rows come from the journal alone",
     "event_lost": "a counter could not be stored",

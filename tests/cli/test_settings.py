@@ -46,7 +46,7 @@ BAD = [
     ({"standing": {"max_tokens": 10**9}}, "standing.max_tokens", "4,000"),
     ({"journal": {"rotate_mb": 0}}, "journal.rotate_mb", "from 1 to"),
     ({1: 2}, "1", "recall.share"),
-    ({"recall": {None: 2}}, "recall.None", "recall.share"),
+    ({"recall": {None: 2}}, "recall.None", "recall."),
     ([1, 2], "settings", "a mapping"),
     ("0.15", "settings", "a mapping"),
 ]

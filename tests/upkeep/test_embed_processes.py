@@ -183,7 +183,9 @@ with opened() as memory:
 """,
         home,
     )
-    assert found == [1, ["hermes-memory-vectors"], True]
+    assert found[::2] == [1, True]
+    assert "hermes-memory-vectors" in found[1]
+    assert set(found[1]) <= {"hermes-memory-vectors", "hermes-memory-embed"}
 
 
 def test_a_process_that_ends_at_once_ends_well(home: Path) -> None:
