@@ -2,25 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hermes_memory_plugin.layers.facts import microseconds
-from hermes_memory_plugin.recall import segment
-from hermes_memory_plugin.recall.gist import groups_of
+from hermes_memory_plugin.recall import focus, marks, metrics, polarity, segment, values
+from hermes_memory_plugin.recall.gist import code_tokens, group_hits, groups_of
 from hermes_memory_plugin.recall.question import Question
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.recall.gist import Analyst
+    from hermes_memory_plugin.recall.lexicon import Mention
 
 _SURE = 0.6
 """Mentions below this confidence are looked for, but exclude nothing."""
-_ENTITY, _NAME, _SECTOR, _METRIC, _GROUP = 1.0, 0.3, 0.8, 0.6, 0.6
+_ENTITY, _NAME, _SECTOR, _METRIC, _FAMILY, _GROUP = 1.0, 0.3, 0.8, 0.6, 0.4, 0.6
+_PAIR = 0.3
+"""What a pair of characters across two words counts for in what a row must cover."""
+_HAN = re.compile("[\u3400-\u9fff]+")
+_NAME_IN_TEXT = re.compile(r"(?<=[a-z,;:] )([A-Z][a-z]{2,})(?:'s)?\b")
+_COMMON = frozenset(
+    [
+        "english",
+        "chinese",
+        "spanish",
+        "french",
+        "german",
+        "january",
+        "february",
+        "march",
+        "april",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+        "internet",
+        "google",
+    ]
+)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Asked:
     """One question, ready to be searched for."""
 
@@ -29,15 +65,32 @@ class Asked:
     """Token → weight in the BM25 sum."""
     content: dict[str, float]
     """Token → weight in what a row must cover: an entity counts once, however its name is spelled."""
-    entities: frozenset[str]
-    sectors: frozenset[str]
-    metrics: frozenset[str]
-    periods: frozenset[str]
-    groups: frozenset[str]
-    scopes: frozenset[str]
-    span: tuple[int | None, int | None]
+    same: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Content token → tokens of the index that say the same: its synonym group, its metric, its sector."""
+    entities: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
+    """Entities the question leaves out."""
+    names: tuple[tuple[str, str], ...] = ()
+    """(entity, as it is written) of those that were named by a short name."""
+    people: frozenset[str] = frozenset()
+    """Stems of proper names no list knows: Oskar, Lisbon."""
+    sectors: frozenset[str] = frozenset()
+    hinted: frozenset[str] = frozenset()
+    """Sectors it may mean."""
+    metrics: frozenset[str] = frozenset()
+    families: frozenset[str] = frozenset()
+    """Metrics that answer as well, where the question uses a general word (便宜: PE, PB …)."""
+    periods: frozenset[str] = frozenset()
+    scopes: frozenset[str] = frozenset()
+    marks: dict[str, str] | None = None
+    """{identifier: kind}: versions, error codes, paths, numbers."""
+    denies: bool = False
+    """It asks for what is not so, not done, not wanted."""
+    span: tuple[int | None, int | None] = (None, None)
     """First microsecond and end of the time it names; (None, None) when it names none."""
     vector: Any = None
+    aside: float = 0.0
+    """How near it comes to what people say without wanting their memory."""
 
     @property
     def small_talk(self) -> bool:
@@ -59,6 +112,15 @@ class Asked:
     def language(self) -> str:
         return "en" if self.question.language == "en" else "zh"
 
+    @cached_property
+    def anchored(self) -> bool:
+        """Whether it names something a memory is about: a company, trade, figure, client, identifier, past work."""
+        asked = self.question
+        return bool(
+            self.entities or self.excluded or self.sectors or self.metrics or self.families or self.scopes
+            or self.marks or asked.past_work or asked.pick or asked.follow_up
+        )  # fmt: skip
+
     @classmethod
     def of(
         cls, text: str, *, analyst: Analyst, now: datetime, history: Sequence[str] = (), semantic: bool = True
@@ -66,73 +128,182 @@ class Asked:
         """Read a message; `history`: the user's messages before it, oldest first. Without `semantic`: words only."""
         analyst.refresh()
         analyst.link(text[:4_000])  # lets other plugins make their entities known
-        question = Question.parse(text, now=now, lexicon=analyst.lexicon, history=history)
-        codes: set[str] = set()
-        names: set[str] = set()
-        for mention in question.entities:
-            pieces = segment.tokens(mention.text)
-            (codes if mention.via == "code" else names).update(pieces)
-            names.update(segment.tokens(mention.name))
-        sure = frozenset(one.entity_id for one in question.entities if one.confidence >= _SURE)
-        entities = {f"@{one.entity_id}": _ENTITY * one.confidence for one in question.entities}
-        sectors = {f"%{name}": _SECTOR for name in question.sectors}
-        spoken = {piece for name in question.sectors for piece in segment.tokens(name)}
-        metrics = {f"#{name}": _METRIC for name in question.metrics}
-        groups = groups_of(question.normalised)
-        weights: dict[str, float] = {}
-        for token in question.tokens:
-            if token not in codes:
-                weights[token] = _NAME if token in names else 1.0
-        content = {
-            token: 1.0
-            for token in question.content
-            if token not in codes and token not in names and token not in spoken
+        asking, rest = focus.split(text)
+        if rest:
+            history = (*history, rest)
+        question = Question.parse(asking, now=now, lexicon=analyst.lexicon, history=history)
+        normal = question.normalised
+        out, unwanted = _left_out(normal, (*question.entities, *question.hints))
+        named = [one for one in question.entities if one.entity_id not in out]
+        hints = [one for one in question.hints if one.entity_id not in out]
+        codes, names = _spelled(named)
+        codes |= code_tokens(one.entity_id for one in named) | code_tokens(out)
+        families = metrics.families(normal)
+        family = frozenset(id_ for one in families for id_ in one.ids) - frozenset(question.metrics)
+        numbers = list(values.find(normal))
+        # What the index holds beside words, with what it is worth in the sum.
+        concepts = {f"@{one.entity_id}": _ENTITY * one.confidence for one in named}
+        concepts |= {_key(one): _ENTITY / 2 for one in hints}
+        concepts |= {f"%{name}": _SECTOR for name in question.sectors}
+        concepts |= {f"#{name}": _FAMILY for name in family}
+        concepts |= {f"#{name}": _METRIC for name in question.metrics}
+        concepts |= dict.fromkeys(groups_of(normal), _GROUP)
+        concepts |= {one.token: 1.0 for one in numbers}
+        weights = {
+            token: _NAME if token in names else 1.0
+            for token in question.tokens
+            if token not in codes and token not in unwanted
         }
-        # The words that only name the metric count as the metric does, found under any of its names.
-        content.update(dict.fromkeys(entities, 1.0))
-        content.update(dict.fromkeys(sectors, 1.0))
-        weights |= entities | sectors | metrics | dict.fromkeys(groups, _GROUP)
+        digits = {piece for one in numbers for piece in segment.tokens(normal[one.start : one.end])}
+        spoken = {piece for name in question.sectors for piece in segment.tokens(name)}
+        words = _words(normal)
+        content = {
+            token: _PAIR if words and _is_pair(token, words) else 1.0
+            for token in question.content
+            if token not in codes | names | spoken | digits | unwanted
+        }
+        content |= {f"@{one.entity_id}": 1.0 for one in named} | {
+            f"%{name}": 1.0 for name in question.sectors
+        }
+        content |= {one.token: 1.0 for one in numbers}
+        vector = analyst.vector(normal) if semantic else None
         return cls(
             question=question,
-            weights=weights,
+            weights=weights | concepts,
             content=content,
-            entities=sure,
+            same=_same(normal, content, families, hints),
+            entities=frozenset(one.entity_id for one in named if one.confidence >= _SURE),
+            excluded=frozenset(out),
+            names=tuple(
+                (one.entity_id, one.text) for one in named if one.via == "alias" and len(one.text) == 2
+            ),
+            people=_people(question.text),
             sectors=frozenset(question.sectors),
+            hinted=frozenset(one.name for one in hints if one.kind == "sector"),
             metrics=frozenset(question.metrics),
-            periods=frozenset(one for one in question.periods if _is_report_period(one)),
-            groups=groups,
+            families=family,
+            periods=frozenset(one for one in question.periods if "-" not in one),
             scopes=frozenset(question.scopes),
-            vector=analyst.vector(question.normalised) if semantic else None,
+            marks=_marks(normal, named),
+            denies=question.negated and not out and not unwanted,
+            vector=vector,
+            aside=analyst.aside(vector),
             span=(microseconds(question.since), microseconds(question.until)),
+        )
+
+    def about(self, entity: str, left: Collection[str]) -> Asked:
+        """The same question asked of an entity it did not name itself, by the words that are still unanswered."""
+        weights = {
+            token: weight for token, weight in self.weights.items() if token in left or token[0] in "#~="
+        }
+        content = {token: weight for token, weight in self.content.items() if token in left}
+        key = f"@{entity}" if "." in entity or entity.isupper() else f"%{entity}"
+        return replace(
+            self,
+            weights=weights | {key: _ENTITY},
+            content=content or {key: 1.0},
+            entities=frozenset({entity}) if key[0] == "@" else frozenset(),
+            sectors=frozenset() if key[0] == "@" else frozenset({entity}),
+            names=(),
         )
 
     def understood(self) -> dict[str, Any]:
         """What `why` shows of how the question was read."""
         question = self.question
+        flags = (
+            "names_time",
+            "past_work",
+            "latest",
+            "compare",
+            "pick",
+            "negated",
+            "small_talk",
+            "follow_up",
+            "pasted",
+        )
         found = {
             "entities": [f"{one.text} = {one.entity_id}" for one in question.entities],
+            "left_out": sorted(self.excluded),
             "sectors": list(question.sectors),
             "metrics": list(question.metrics),
             "periods": list(question.periods),
             "scopes": list(question.scopes),
-            "flags": [
-                name
-                for name in (
-                    "names_time",
-                    "past_work",
-                    "latest",
-                    "compare",
-                    "pick",
-                    "negated",
-                    "small_talk",
-                    "follow_up",
-                    "pasted",
-                )
-                if getattr(question, name)
-            ],
+            "identifiers": list(self.marks or ()),
+            "flags": [name for name in flags if getattr(question, name)],
         }
         return {name: value for name, value in found.items() if value}
 
 
-def _is_report_period(period: str) -> bool:
-    return len(period) == 4 or period[4] in "QH"
+def _left_out(normal: str, mentions: Sequence[Mention]) -> tuple[set[str], set[str]]:
+    """(entities the question leaves out, tokens of what it leaves out)."""
+    spans = polarity.left_out(normal)
+    entities: set[str] = set()
+    tokens: set[str] = set()
+    for start, end in spans:
+        tokens.update(segment.tokens(normal[start:end]))
+        for one in mentions:
+            if start <= one.start and one.end <= end and normal[one.start : one.end] == one.text:
+                entities.add(one.entity_id)
+    if spans and {one.entity_id for one in mentions if one.kind != "sector"} == entities and not tokens:
+        return set(), set()
+    return entities, tokens
+
+
+def _spelled(mentions: Sequence[Mention]) -> tuple[set[str], set[str]]:
+    """(tokens that are codes, tokens that only spell a name) of what was understood as an entity."""
+    codes: set[str] = set()
+    names: set[str] = set()
+    for mention in mentions:
+        if mention.kind == "sector":
+            continue
+        (codes if mention.via == "code" else names).update(segment.tokens(mention.text))
+        names.update(segment.tokens(mention.name))
+    return codes, names
+
+
+def _key(one: Mention) -> str:
+    return f"%{one.name}" if one.kind == "sector" else f"@{one.entity_id}"
+
+
+def _words(normal: str) -> set[str]:
+    """The Chinese words of a text, those of one character included; empty without a segmenter."""
+    return {word for run in _HAN.findall(normal) for word in segment.words(run)}
+
+
+def _is_pair(token: str, words: set[str]) -> bool:
+    return len(token) == 2 and token not in words and "\u3400" <= token[0] <= "\u9fff"
+
+
+def _same(
+    normal: str, content: Collection[str], families: Sequence[metrics.Named], hints: Sequence[Mention]
+) -> dict[str, tuple[str, ...]]:
+    """For each content token the concepts that its stretch of the text stands for."""
+    stretches: list[tuple[int, int, tuple[str, ...]]] = [
+        (hit.start, hit.end, hit.value) for hit in group_hits(normal)
+    ]
+    for one in (*metrics.named(normal), *families):
+        stretches.append((one.start, one.end, tuple(f"#{id_}" for id_ in one.ids)))
+    stretches += [(one.start, one.end, (_key(one),)) for one in hints]
+    same: dict[str, dict[str, None]] = {}
+    for start, end, concepts in stretches:
+        for token in segment.tokens(normal[start:end]):
+            if token in content:
+                same.setdefault(token, {}).update(dict.fromkeys(concepts))
+    return {token: tuple(concepts) for token, concepts in same.items()}
+
+
+def _people(text: str) -> frozenset[str]:
+    """Capitalised words inside a sentence of small letters: names, of people mostly."""
+    return frozenset(
+        segment.stem(match[1].lower())
+        for match in _NAME_IN_TEXT.finditer(text)
+        if match[1].lower() not in _COMMON
+    )
+
+
+def _marks(normal: str, named: Sequence[Mention]) -> dict[str, str]:
+    """The identifiers of a question, without the tickers and amounts that were understood as such."""
+    found = marks.find(normal)
+    codes = code_tokens(one.entity_id for one in named)
+    written = {one.text for one in named}
+    return {mark: kind for mark, kind in found.items() if mark not in codes and mark not in written}

@@ -8,7 +8,7 @@ from hermes_memory_plugin.recall import segment
 
 MARKET_TALK = re.compile(
     r"股(?!东大会纪要)|板块|行业|赛道|龙头|概念|估值|市值|市盈|市净|财报|年报|季报|中报|研报|业绩|营收|净利|毛利|分红|股息|评级|目标价|代码|证券|基金|etf|转债|指数|大盘|行情|走势"
-    r"|涨|跌|买入|卖出|加仓|减仓|建仓|持仓|仓位|止损|止盈|看多|看空|抄底|选股|标的|配置|投资|上市|收盘|开盘|成交|券商|(?<![a-z])(?:pe|pb|ps|roe|eps|ttm|ipo|adr)(?![a-z])"
+    r"|增速|出货|销量|产能|回购|财测|涨|跌|买入|卖出|加仓|减仓|建仓|持仓|仓位|止损|止盈|看多|看空|抄底|选股|标的|配置|投资|上市|收盘|开盘|成交|券商|(?<![a-z])(?:pe|pb|ps|roe|eps|ttm|ipo|adr)(?![a-z])"
     r"|\b(?:stocks?|shares?|ticker|equity|equities|valuation|earnings|revenue|dividend|market cap|price target|portfolio|position|holdings?|invest\w*|bullish|bearish|buy|sell|long|short|rating|sector|nasdaq|nyse|index|trading|traded|analysts?|quarter|guidance|margins?)\b"
 )
 ERRAND = re.compile(

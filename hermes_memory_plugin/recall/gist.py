@@ -7,23 +7,27 @@ The index holds these as tokens beside the words, so that 贵州茅台, 600519 a
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hermes_memory_plugin.recall import metrics, periods, segment, synonyms
+from hermes_memory_plugin.recall import asides, metrics, periods, segment, synonyms, values
 from hermes_memory_plugin.recall.lexicon import Lexicon, Mention
 from hermes_memory_plugin.recall.normalise import normalise
 from hermes_memory_plugin.recall.question import scopes
-from hermes_memory_plugin.recall.terms import Terms
+from hermes_memory_plugin.recall.terms import Hit, Terms
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.embedding.static import StaticTable
     from hermes_memory_plugin.extensions import Hooks
 
-FORMAT = 2
+FORMAT = 3
 """Raised whenever the same text gives another gist; part of the index's tokenizer name."""
+MOST_VALUES = 24
+"""Numbers of one text that are indexed by their size: a sentence has a few, a page of tables would drown in them."""
 LONGEST = 20_000
 """Characters of a text that are read for what it speaks of; its words are read whole."""
 
@@ -44,6 +48,8 @@ class Gist:
     metrics: frozenset[str] = frozenset()
     periods: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
+    values: frozenset[str] = frozenset()
+    """Numbers by their size (see `values`)."""
     scope: str = ""
     mentions: tuple[Mention, ...] = field(default=(), compare=False)
 
@@ -58,6 +64,8 @@ class Gist:
             weights[f"#{metric}"] = 1.0
         for group in self.groups:
             weights[group] = 1.0
+        for value in self.values:
+            weights[value] = 1.0
         return weights
 
     def extra(self) -> dict[str, Any]:
@@ -81,6 +89,7 @@ class Gist:
             self.metrics | other.metrics,
             self.periods | other.periods,
             self.groups | other.groups,
+            self.values | other.values,
             self.scope or other.scope,
             (*self.mentions, *other.mentions),
         )
@@ -101,7 +110,7 @@ class Analyst:
         """Load the segmenter and the names."""
         segment.warm(self._folder / "index")
         self.lexicon.warm()
-        self.vector("估值")
+        self.aside(self.vector("估值"))
 
     @cached_property
     def table(self) -> StaticTable | None:
@@ -126,6 +135,16 @@ class Analyst:
         vector = self.table.query(text)
         return vector if vector.any() else None
 
+    def aside(self, vector: Any) -> float:
+        """How near a question's vector comes to what people say without wanting their memory; 0 without a table."""
+        if vector is None or self._asides is None:
+            return 0.0
+        return float((self._asides @ vector).max())
+
+    @cached_property
+    def _asides(self) -> Any:
+        return asides.matrix(self.vector)
+
     def read(self, text: str) -> Gist:
         """What the text speaks of; never raises."""
         words = segment.tokens(text)
@@ -139,6 +158,7 @@ class Analyst:
         for mention in mentions:
             pieces = segment.tokens(mention.text)
             (codes if mention.via == "code" else spelled).update(pieces)
+        codes |= code_tokens(one.entity_id for one in mentions)
         entities = [one for one in mentions if one.kind != "sector"]
         sectors = frozenset(one.name for one in mentions if one.kind == "sector")
         wider = frozenset(sector for one in entities for sector in self.lexicon.sectors_of(one.entity_id))
@@ -153,6 +173,7 @@ class Analyst:
                 item.id for item in periods.named(normal) if len(item.id) <= 7 and "-" not in item.id
             ),
             groups=groups_of(normal),
+            values=frozenset(islice(dict.fromkeys(one.token for one in values.find(normal)), MOST_VALUES)),
             scope=next(iter(scopes(normal)), ""),
             mentions=tuple(mentions),
         )
@@ -187,8 +208,23 @@ class Analyst:
 
 
 def groups_of(normal: str) -> frozenset[str]:
-    """The tokens of the synonym groups a normalised text holds a word of."""
-    return frozenset(group for hit in _groups().find(normal) for group in hit.value)
+    """The tokens of the synonym groups a normalised text holds a word of; ``max_drawdown`` is two words here."""
+    return frozenset(group for hit in group_hits(normal) for group in hit.value)
+
+
+def group_hits(normal: str) -> list[Hit[tuple[str, ...]]]:
+    """The words of synonym groups in a normalised text, with the tokens of their groups."""
+    return list(_groups().find(normal.replace("_", " ")))
+
+
+def code_tokens(entities: Iterable[str]) -> set[str]:
+    """The tokens a ticker leaves when it is written out: an entity understood stands for them."""
+    found: set[str] = set()
+    for entity in entities:
+        digits, _, market = entity.partition(".")
+        if market and digits.isdigit():
+            found |= {digits, entity.lower(), f"{market}{digits}".lower()}
+    return found
 
 
 def tokenizer() -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from hermes_memory_plugin.recall.index_corpus import Part
 from hermes_memory_plugin.recall.index_files import Array, IndexDamaged
-from hermes_memory_plugin.recall.index_row import LAYERS, Row, digests
+from hermes_memory_plugin.recall.index_row import LAYERS, VECTOR_SIZE, Row, digests
 from hermes_memory_plugin.recall.segments import Segment
 
 K1 = 1.5
@@ -174,6 +174,17 @@ class View:
             else:
                 scores[rows + piece.base] = _dots(vectors, rows, query) * scale[rows].astype(np.float32)
         return scores
+
+    def vectors(self, numbers: Sequence[int]) -> Array:
+        """float32 [len(numbers), VECTOR_SIZE]: the vectors of some rows, zeros for those without one."""
+        found = np.zeros((len(numbers), VECTOR_SIZE), np.float32)
+        for place, number in enumerate(numbers):
+            piece = self._at(number)
+            if piece.segment.vectors:
+                at = number - piece.base
+                scale = np.float32(piece.segment.column["vector_scale"][at])
+                found[place] = piece.segment.column["vector"][at].astype(np.float32) * scale
+        return found
 
     # -- rows ------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 PAST_WORK = re.compile(
     r"上(?:一)?[次回](?!涨|跌|分红|派息|加息|降息)|之前|此前|先前|以前|早先|前面|刚才|刚刚|那次|当时|历史记录|(?:聊|说|提|讲|问|查|算|做|跑|用|看|分析|讨论|整理|总结|调)(?:到|起|出来|出)?过|调用|怎么(?:算|得|来|查|做|弄|改|修|解决|处理)(?:出来|到|出)?的|如何(?:算|得)出?来?的"
-    r"|哪[里儿]?来的|从哪[里儿]?(?:来|查|得)|来源|出处|依据是|根据什么|还?记得|记不记得|用(?:的|了)(?:什么|哪个)(?:工具|接口|数据)|(?:哪个|什么)工具|我们(?:聊|说|讨论|定|决定|约定|商量)|我(?:说|问|告诉|让你|提)(?:过|的)?|你(?:说|告诉|查|算|给我|推荐)(?:过|的|了)|上周|昨天(?:说|聊|查|问|讨论)"
+    r"|哪[里儿]?来的|从哪[里儿]?(?:来|查|得)|来源|出处|依据是|根据什么|还?记得|记不记得|用(?:的|了)(?:什么|哪个)(?:工具|接口|数据)|(?:哪个|什么)工具|我们(?:聊|说|讨论|定|决定|约定|商量)|我(?:说|问|告诉|让你|提)(?:过|的)?|你(?:说|告诉|查|算|给我|推荐)(?:过|的|了)|上周|(?:昨天|前天|昨晚|今早|早上|上午|那天|上个月).{0,8}?(?:说|聊|查|问|讨论|跑|导出|下载|生成|写|存|发|算|做|画|改|测|装|部署)(?:的|了|过)"
     r"|\blast (?:time|session|week we)|\bprevious(?:ly)?\b(?! (?:year|quarter|month|close))|\bearlier\b|\bbefore\b|\bwe (?:discussed|talked|agreed|decided|said|used|did|tried|fixed|set)|\byou (?:said|told|ran|called|suggested|recommended|mentioned|found|computed|calculated|used)"
     r"|\bdid (?:we|you|i)\b|\bhave (?:we|you|i)\b|\bremember(?:ed)?\b|\btool calls?\b|which tool|how (?:did|was|were) .{0,40}(?:get|got|comput|calculat|deriv|obtain|fix)|where did .{0,40}(?:come|get)|\bi (?:told|asked|said|mentioned)\b|\brecall\b"
 )

@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from hermes_memory_hookspecs import Entity
-from hermes_memory_plugin.recall import catalogue, metrics, pairs, segment, tickers, typos
+from hermes_memory_plugin.recall import catalogue, metrics, pairs, segment, shortnames, tickers, typos
 from hermes_memory_plugin.recall import context as around
 from hermes_memory_plugin.recall.normalise import fold, lowered, normalise
 from hermes_memory_plugin.recall.terms import Hit, Terms
 
 Via = Literal["code", "name", "alias", "pinyin", "initials", "learned", "user", "typo"]
 FLOOR = 0.5
+HINT = 0.5
+"""How sure a name is that is an ordinary word as well, with nothing beside it that says which."""
 _SURE: dict[Via, float] = {
     "code": 1,
     "user": 0.98,
@@ -68,15 +70,19 @@ class Lexicon:
         self._rank: dict[str, int] = {}
         self._learned: dict[str, str] = {}
         self._typos: typos.Typos | None = None
+        self._shared: shortnames.Bearers | None = None
 
     def warm(self) -> None:
         """Read the built-in list now (about 10 ms); otherwise the first use does."""
         self._ready()
 
-    def link(self, text: str, *, context: str = "", floor: float = FLOOR) -> list[Mention]:
+    def link(
+        self, text: str, *, context: str = "", floor: float = FLOOR, lenient: bool = False
+    ) -> list[Mention]:
         """Who the text speaks of, each entity once, in the order of the text.
 
         `context` is text beside it (a title, the question before) that may say that a word means a stock.
+        `lenient`: Chinese names that are ordinary words too come along without market talk, at `HINT`.
         At most the first 20,000 characters are read.
         """
         terms = self._ready()
@@ -104,18 +110,27 @@ class Lexicon:
             if not self._stands_alone(rest, hit):
                 continue
             masked[hit.start : hit.end] = " " * (hit.end - hit.start)
-            if hit.value.weak:
+            meant = self._bearers().meant(rest, hit.start, hit.end, hit.value.id, self._sectors)
+            if meant:
+                ref = hit.value._replace(id=meant)
+                self._put(
+                    found, self._mention(self._listing(ref, rest), rest, hit.start, hit.end, _SURE["alias"])
+                )
+            elif hit.value.weak:
                 weak.append(hit)
             elif (sure := self._sure(hit.value, rest, talk)) > 0:
                 self._put(
                     found, self._mention(self._listing(hit.value, rest), rest, hit.start, hit.end, sure)
                 )
-        if weak and (talk or any(mention.kind != "sector" for mention in found.values())):
-            for hit in weak:
-                sure = _SURE[hit.value.via] - 0.2
+        told = talk or any(mention.kind != "sector" for mention in found.values())
+        for hit in weak:
+            sure = _SURE[hit.value.via] - 0.2 if told else HINT
+            if told or (lenient and not rest[hit.start : hit.end].isascii()):
                 self._put(
                     found, self._mention(self._listing(hit.value, rest), rest, hit.start, hit.end, sure)
                 )
+        for start, end, entity in self._bearers().listed(rest, list(found), self._sectors):
+            self._put(found, self._mention(_Ref(entity, False, "alias"), rest, start, end, 0.7))
         self._near("".join(masked), terms, talk, found)
         return sorted((m for m in found.values() if m.confidence >= floor), key=lambda mention: mention.start)
 
@@ -229,9 +244,21 @@ class Lexicon:
         terms.fill(_built_in_names())
         return terms
 
+    def _bearers(self) -> shortnames.Bearers:
+        shared = self._shared
+        if shared is None:
+            names = (
+                (name.lower(), entity.id)
+                for entity in list(self._entities.values())
+                if entity.kind == "stock"
+                for name in (entity.name, *entity.aliases)
+            )
+            shared = self._shared = shortnames.Bearers(names)
+        return shared
+
     def _name(self, key: str, ref: _Ref) -> None:
         self._ready().add(key, ref)
-        self._typos = None
+        self._typos = self._shared = None
 
     def _may_learn(self, code: str, key: str) -> bool:
         known = self._ready().get(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Literal, NamedTuple
@@ -36,6 +37,37 @@ def metrics() -> dict[str, Metric]:
 def find(text: str) -> list[str]:
     """The ids of the metrics a normalised text names, in their order, each once."""
     return list(dict.fromkeys(hit.value for hit in _terms().find(text)))
+
+
+# What people say when any figure of a family will do.
+_FAMILIES: dict[str, tuple[str, ...]] = {
+    "valuation": ("pe", "pb", "ps", "peg", "ev_ebitda"),
+    "payout": ("dividend", "dividend_yield", "payout"),
+    "growth": ("revenue_growth", "profit_growth"),
+}
+_FAMILY = re.compile(
+    r"(?P<valuation>估值|便宜|低估|高估|(?<![宝昂可珍富])贵(?![州金阳宾姓公])|\bvaluations?\b|\bcheap(?:er|est)?\b|\bexpensive\b|\b(?:under|over)valued\b)"
+    r"|(?P<payout>分红|派息|股息|高息|红利|(?:对股东|回报).{0,6}(?:大方|慷慨|好)|\bdividends?\b|\bpayouts?\b)"
+    r"|(?P<growth>增速|增长率|growth rate)"
+)
+
+
+class Named(NamedTuple):
+    """Metrics and where a text names them."""
+
+    ids: tuple[str, ...]
+    start: int
+    end: int
+
+
+def named(text: str) -> list[Named]:
+    """The metrics a normalised text names, each with its place."""
+    return [Named((hit.value,), hit.start, hit.end) for hit in _terms().find(text)]
+
+
+def families(text: str) -> list[Named]:
+    """The general words of a normalised question, with every metric that answers them: 便宜 asks for PE or PB."""
+    return [Named(_FAMILIES[str(match.lastgroup)], *match.span()) for match in _FAMILY.finditer(text)]
 
 
 def canonical(name: str) -> str:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Literal
 
 from hermes_memory_plugin.recall import intent, metrics, periods, times
-from hermes_memory_plugin.recall.lexicon import Lexicon, Mention
+from hermes_memory_plugin.recall.lexicon import HINT, Lexicon, Mention
 from hermes_memory_plugin.recall.normalise import fold, lowered
 from hermes_memory_plugin.recall.segment import tokens as cut
 from hermes_memory_plugin.recall.smalltalk import is_small_talk
@@ -75,6 +75,8 @@ class Question:
     """It took its company, metric or period from the messages before."""
     pasted: bool = False
     language: Language = "zh"
+    hints: tuple[Mention, ...] = ()
+    """Names that are ordinary words as well, with nothing beside them that tells: they lead, and exclude nothing."""
 
     @property
     def entity_ids(self) -> tuple[str, ...]:
@@ -97,7 +99,9 @@ class Question:
         shown = f"{text[: LONG // 2]}\n{text[-LONG // 2 :]}" if pasted else text
         folded = fold(shown)
         normal = lowered(folded)
-        mentions = lexicon.link(folded)
+        linked = lexicon.link(folded, lenient=True)
+        mentions = [mention for mention in linked if mention.confidence > HINT]
+        hints = tuple(mention for mention in linked if mention.confidence <= HINT)
         named = metrics.find(normal)
         moments = times.read(normal, now)
         scope_names = scopes(normal)
@@ -145,6 +149,7 @@ class Question:
             follow_up=bool(before.mentions or before.metrics or before.moments),
             pasted=pasted,
             language=language(normal),
+            hints=hints,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,9 @@ from hermes_memory_plugin.layers.facts import microseconds, moment
 from hermes_memory_plugin.recall import block, budget
 from hermes_memory_plugin.recall.answer import Cut, Picked, Recall, compose, shown_line
 from hermes_memory_plugin.recall.asked import Asked
-from hermes_memory_plugin.recall.search import Candidate, Found, Search
+from hermes_memory_plugin.recall.candidate import Candidate, Found
+from hermes_memory_plugin.recall.meaning import Encoding, Meaning
+from hermes_memory_plugin.recall.search import Search
 from hermes_memory_plugin.recall.standing import preferences
 
 if TYPE_CHECKING:
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.settings import Settings
 
 NOTE_AUTOMATIC, NOTE_EXPLICIT, LOG_LENGTH = 500, 2_000, 500
+PATIENCE = 20.0
+"""Seconds a caller who is no running turn gives an encoder to load and to answer."""
 REFRESH_MS = 150.0
 """How long a running turn waits for rows other processes have just written; what is left comes with the next."""
 
@@ -35,11 +40,15 @@ class Recaller:
         settings: Callable[[], Settings],
         keys: Callable[[Owner | None], frozenset[str] | None],
         audit: Callable[[dict[str, Any], Owner], None],
+        encoding: Callable[[float], Encoding | None] = lambda patience: None,
+        count: Callable[[str, str], None] = lambda name, detail: None,
     ) -> None:
         self._reader = reader
         self._settings = settings
         self._keys = keys
         self._audit = audit
+        self._encoding = encoding
+        self._count = count
 
     def recall(
         self,
@@ -80,7 +89,9 @@ class Recaller:
             history=history,
             semantic=settings.embedding.backend != "none",
         )
-        search = Search(self._reader.index, keys, now_us, project=project)
+        quiet = asked.small_talk and mode != "explicit"
+        meaning = None if quiet else self._meaning(question, settings, hurried=hurried)
+        search = Search(self._reader.index, keys, now_us, project=project, meaning=meaning)
         allowance = allowance or budget.Budget(10**9, 10**9)
         if mode == "explicit":
             found = search.explicit(asked, limit=limit or 5)
@@ -92,7 +103,7 @@ class Recaller:
             rows = list(found.rows)[:limit] if limit else list(found.rows)
             picked, found = self._without_repeats(rows, found, keys, present)
             # Whoever asks what to buy must hear the rules, also where no session says whether he has.
-            wanted = (standing or asked.pick) and not asked.small_talk
+            wanted = (standing or asked.pick) and not found.aside
             rules = (
                 self._standing(keys, now_us, project, present, shown, settings.standing.max_items)
                 if wanted
@@ -128,6 +139,15 @@ class Recaller:
         )
         return result
 
+    def _meaning(self, question: str, settings: Settings, *, hurried: bool) -> Meaning | None:
+        """What is not words alone or the table by coverage: the encoder's part, or the other fusion."""
+        limits = settings.recall
+        within = limits.encoder_ms / 1000 if hurried else PATIENCE
+        encoding = self._encoding(0.0 if hurried else PATIENCE) if within else None
+        if encoding is None and limits.fusion != "rrf":
+            return None
+        return Meaning(encoding, question, within, limits.fusion, limits.second_pass, self._count)
+
     def _without_repeats(
         self, rows: list[Candidate], found: Found, keys: frozenset[str] | None, present: frozenset[str]
     ) -> tuple[list[Picked], Found]:
@@ -140,7 +160,7 @@ class Recaller:
                 continue
             replaced = self._replaced(one.row, present)
             picked.append(self._picked(one, keys, replaces=replaced))
-        return picked, Found(found.rows, tuple(cut), found.weaker)
+        return picked, replace(found, cut=tuple(cut))
 
     def _replaced(self, row: Row, present: frozenset[str]) -> str:
         if not present or not row.fact_key:

@@ -1,211 +1,134 @@
-"""Which rows answer a question: candidates by words and meaning, then what entities, periods, time and trust say.
-
-The score of a row is its BM25 over the weight of the question's content words, so that a question whose words are all found is
-decided by the words, plus a fifth of the cosine, so that one whose words are missing is decided by the meaning.
-"""
+"""Which rows answer a question: candidates by words and meaning, then what the rules say of each, then which come along."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
+from hermes_memory_plugin.recall import gate, order
 from hermes_memory_plugin.recall.answer import Cut
-from hermes_memory_plugin.recall.poison import is_instruction
+from hermes_memory_plugin.recall.candidate import Candidate, Found
+from hermes_memory_plugin.recall.choose import choose
+from hermes_memory_plugin.recall.gather import gather
+from hermes_memory_plugin.recall.hop import second_step
+from hermes_memory_plugin.recall.judge import verdict
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.recall.asked import Asked
     from hermes_memory_plugin.recall.index import Index
-    from hermes_memory_plugin.recall.index_row import Row
+    from hermes_memory_plugin.recall.index_files import Array
     from hermes_memory_plugin.recall.index_view import View
+    from hermes_memory_plugin.recall.meaning import Meaning
 
-SATURATION = 2.5
-"""BM25 over this times the question's idf mass is about 1 when every content word is found."""
-COSINE = 0.2
-OTHER_LANGUAGE = 0.1
-"""What a cosine between Chinese and English is short of one within a language."""
 CANDIDATES = 60
-FLOOR_SHORT, FLOOR_LONG = 0.28, 0.55
-"""Least coverage plus cosine of the best row, for questions of up to 3 and from 8 content words."""
 KNOWLEDGE = ("L1", "L2", "L3", "report")
 EVERYTHING = ("L0", *KNOWLEDGE)
+OUT = 0.4
+"""What explicit recall leaves of the score of a row that automatic recall would leave out."""
+LOG = 0.8
+"""The share of the floor that rows of the log must reach when past work is asked for: they are not prose."""
 _EVERY_STATE = ("live", "superseded", "expired")
-_LATIN = re.compile(r"[A-Za-z]{2,}")
-_UNTRUSTED = frozenset({"tool", "web", "report", "model"})
-
-
-@dataclass(slots=True)
-class Candidate:
-    """A row on its way up or out."""
-
-    number: int
-    row: Row
-    score: float
-    words: float
-    cosine: float
-    coverage: float
-    state: str = "live"
-    named: bool = False
-    """It speaks of an entity the question names."""
-    reasons: list[str] = field(default_factory=list)
-    later: Row | None = None
-    """The row that stands in its place, when the question asked for its time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Rows in the order of their worth, and those that were left out with the reason."""
-
-    rows: tuple[Candidate, ...] = ()
-    cut: tuple[Cut, ...] = ()
-    weaker: int = 0
-    """Related rows that did not earn their place."""
+_SURE = 0.7
 
 
 class Search:
     """One question against one owner's rows."""
 
-    def __init__(self, index: Index, keys: frozenset[str] | None, now_us: int, *, project: str = "") -> None:
+    def __init__(
+        self,
+        index: Index,
+        keys: frozenset[str] | None,
+        now_us: int,
+        *,
+        project: str = "",
+        meaning: Meaning | None = None,
+    ) -> None:
         self._index = index
         self._keys = keys
         self._now = now_us
         self._projects: Collection[str] | None = ("", project) if project else None
+        self._meaning = meaning
 
     def automatic(self, asked: Asked, *, facts: int = 8, scenes: int = 2, chunks: int = 2) -> Found:
         """What earns a place beside the message: live rows over the floor, each with something new to say."""
-        if asked.small_talk or not asked.weights:
-            return Found(cut=(Cut("", "small talk" if asked.small_talk else "nothing to search for"),))
+        if asked.small_talk:
+            return Found(cut=(Cut("", "small talk"),), aside=True)
+        if not asked.weights:
+            return Found(cut=(Cut("", "nothing to search for"),))
         cut: list[Cut] = []
-        states = _EVERY_STATE if asked.names_time else ("live",)
-        candidates = self._candidates(asked, KNOWLEDGE, states, cut)
-        candidates = self._judged(asked, candidates, cut, strict=True)
-        passed = self._over_the_floor(asked, candidates, cut)
+        view = self._view(KNOWLEDGE, _EVERY_STATE if asked.names_time else ("live",))
+        candidates = self._judged(
+            asked, self._gather(view, asked, KNOWLEDGE, live=not asked.names_time), cut, strict=True
+        )
+        if gate.wants_nothing(asked, candidates):
+            return Found(cut=(Cut("", "small talk"),), aside=True)
+        passed = gate.passed(asked, candidates, cut)
+        passed = self._hopped(asked, view, passed)
+        ranked = passed if asked.names_time else self._ordered(asked, view, passed)
         if asked.past_work or not passed:
-            log = self._judged(asked, self._candidates(asked, ("L0",), ("live",), cut), cut, strict=True)
-            passed += (
-                self._over_the_floor(asked, log, cut)[:2] if asked.past_work else self._sure(asked, log)[:2]
-            )
-        chosen, weaker = _chosen(asked, passed, cut, facts=facts, scenes=scenes, chunks=chunks)
-        return Found(tuple(chosen), tuple(cut), weaker)
+            ranked = self._with_log(asked, ranked, cut)
+        order.contradict(ranked)
+        chosen, weaker = choose(asked, ranked, cut, facts=facts, scenes=scenes, chunks=chunks)
+        return Found(tuple(chosen), tuple(cut), weaker, aside=not chosen and gate.is_general(asked))
 
     def explicit(self, asked: Asked, *, limit: int = 5, layers: Sequence[str] = EVERYTHING) -> Found:
         """Everything that matches, best first, whatever its state."""
         if not asked.weights:
             return Found()
         cut: list[Cut] = []
-        candidates = self._candidates(asked, layers, _EVERY_STATE, cut, most=max(CANDIDATES, 2 * limit))
-        ranked = _newest_first(self._judged(asked, candidates, cut, strict=False))
+        view = self._view(layers, _EVERY_STATE)
+        candidates = self._gather(view, asked, layers, max(CANDIDATES, 2 * limit), live=False)
+        ranked = self._ordered(asked, view, self._judged(asked, candidates, cut, strict=False))
+        order.contradict(ranked[:limit])
         return Found(tuple(ranked[:limit]), tuple(cut), max(0, len(ranked) - limit))
 
-    # -- candidates --------------------------------------------------------------------------------------------------
+    # -- steps -------------------------------------------------------------------------------------------------------
 
-    def _candidates(
-        self,
-        asked: Asked,
-        layers: Sequence[str],
-        states: Sequence[str],
-        cut: list[Cut],
-        most: int = CANDIDATES,
-    ) -> list[Candidate]:
-        view = self._index.view(
+    def _view(self, layers: Sequence[str], states: Sequence[str]) -> View:
+        return self._index.view(
             self._keys, now_us=self._now, layers=layers, states=states, projects=self._projects
         )
-        if not view.n:
-            return []
-        words = view.bm25(asked.weights)
-        mass = sum(view.idf(token) * weight for token, weight in asked.content.items()) or 1.0
-        cosine = self._cosine(view, asked)
-        scores = words / np.float32(SATURATION * mass) + np.float32(COSINE) * cosine
-        numbers = view.top(scores, most)
-        found = []
-        for number, covered in zip(numbers, _coverage(view, asked, mass, numbers), strict=True):
-            row, meaning = view.row(number), float(cosine[number])
-            score = float(scores[number])
-            if meaning > 0 and is_chinese(row.text) != (asked.language == "zh"):
-                meaning += OTHER_LANGUAGE
-                score += COSINE * OTHER_LANGUAGE
-            found.append(
-                Candidate(number, row, score, float(words[number]), meaning, covered, view.state(number))
+
+    def _gather(
+        self, view: View, asked: Asked, layers: Sequence[str], most: int = CANDIDATES, *, live: bool = True
+    ) -> list[Candidate]:
+        meaning = self._meaning
+        if meaning is None:
+            return gather(view, asked, most=most)
+
+        def mix(words: Array, scores: Array, cosine: Array) -> tuple[Array, Array]:
+            return meaning.mixed(
+                view, self._keys, layers, live=live, now=self._now, words=words, scores=scores, cosine=cosine
             )
+
+        found = gather(view, asked, most=most, mix=mix)
+        meaning.again(found)
         return found
 
-    def _cosine(self, view: View, asked: Asked) -> Any:
-        if asked.vector is None:
-            return np.zeros(view.size, np.float32)
-        cosine = view.cosine(asked.vector)
-        return np.maximum(cosine, 0.0)
-
-    # -- rules -------------------------------------------------------------------------------------------------------
+    def _ordered(self, asked: Asked, view: View, ranked: list[Candidate]) -> list[Candidate]:
+        near = order.by_vectors(view, ranked, vectors=asked.vector is not None)
+        return order.newest_first(asked, ranked, near)
 
     def _judged(
-        self, asked: Asked, candidates: list[Candidate], cut: list[Cut], *, strict: bool
+        self, asked: Asked, candidates: list[Candidate], cut: list[Cut], *, strict: bool, again: bool = True
     ) -> list[Candidate]:
-        """Apply what entities, metrics, periods, scopes, origin and time say; `strict` leaves out, else it demotes."""
+        """Apply the rules; `strict` leaves out, else it demotes."""
         kept = []
         for one in candidates:
-            why = self._verdict(asked, one)
+            why = verdict(asked, one)
             if why and strict:
                 cut.append(Cut(one.row.id, why))
                 continue
             if why:
-                one.score *= 0.4
+                one.score *= OUT
                 one.reasons.append(why)
             kept.append(one)
-        if strict and asked.periods and any("period" in one.reasons for one in kept):
-            for one in [one for one in kept if "other period" in one.reasons]:
-                cut.append(Cut(one.row.id, "another period"))
-                kept.remove(one)
         if asked.names_time:
             kept = self._valid_then(asked, kept, cut, strict=strict)
+        if again and self._meaning is not None:
+            self._meaning.again(kept)
         kept.sort(key=lambda one: -one.score)
         return kept
-
-    def _verdict(self, asked: Asked, one: Candidate) -> str:
-        """Why the row is out, "" when it is in; scores and reasons are adjusted on the way."""
-        row, extra = one.row, one.row.extra
-        one.reasons.append("words" if one.words else "meaning")
-        if row.origin in _UNTRUSTED and is_instruction(row.text):
-            return "speaks like an instruction, from an untrusted origin"
-        if asked.scopes and row.scope and row.scope not in asked.scopes:
-            return f"belongs to {row.scope}"
-        entities = frozenset(extra.get("entities") or ())
-        if asked.entities and entities:
-            if not entities & asked.entities:
-                return "another company"
-            one.named = True
-            one.score += 0.35
-            one.reasons.append("entity")
-        elif asked.entities:
-            one.score *= 0.8
-        elif asked.sectors:
-            if asked.sectors & frozenset(extra.get("sectors") or ()):
-                one.named = True
-                one.score += 0.2
-                one.reasons.append("sector")
-            elif entities or extra.get("sectors"):
-                return "another sector"
-        metrics = frozenset(extra.get("metrics") or ())
-        if asked.metrics and metrics:
-            if asked.metrics & metrics:
-                one.score += 0.15
-                one.reasons.append("metric")
-            else:
-                one.score *= 0.6
-                one.reasons.append("other metric")
-        periods = frozenset(extra.get("periods") or ())
-        if asked.periods and periods:
-            if asked.periods & periods:
-                one.score += 0.2
-                one.reasons.append("period")
-            else:
-                one.score *= 0.4
-                one.reasons.append("other period")
-        if row.approximate:
-            one.score *= 0.95
-        return ""
 
     def _valid_then(
         self, asked: Asked, candidates: list[Candidate], cut: list[Cut], *, strict: bool
@@ -214,10 +137,9 @@ class Search:
         kept: list[Candidate] = []
         start, end = asked.span
         for one in candidates:
-            at = one.row.as_of if one.row.as_of is not None else one.row.created
-            inside = start is None or end is None or start <= at < end
+            inside = start is None or end is None or start <= one.at < end
             if one.state == "live":
-                if inside and asked.span != (None, None) and one.row.as_of is not None:
+                if inside and start is not None and one.row.as_of is not None:
                     one.score += 0.1
                     one.reasons.append("of that time")
                 kept.append(one)
@@ -232,111 +154,31 @@ class Search:
                 kept.append(one)
         return kept
 
-    # -- floor -------------------------------------------------------------------------------------------------------
+    def _hopped(self, asked: Asked, view: View, passed: list[Candidate]) -> list[Candidate]:
+        mass = sum(view.idf(token) * weight for token, weight in asked.content.items()) or 1.0
 
-    def _over_the_floor(self, asked: Asked, candidates: list[Candidate], cut: list[Cut]) -> list[Candidate]:
-        """The rows that are about the question at all."""
-        if not candidates:
-            return []
-        need = self._need(asked)
-        best = max(one.coverage + one.cosine for one in candidates)
-        if best < need and not any(one.named for one in candidates):
-            cut += [Cut(one.row.id, "below the floor") for one in candidates[:5]]
-            return []
-        least = 0.45 * candidates[0].score
-        passed = []
-        for one in candidates:
-            if one.score < least or (one.coverage + one.cosine < 0.6 * need and not one.named):
-                cut.append(Cut(one.row.id, "weaker"))
-            else:
-                passed.append(one)
-        return passed
+        def find(further: Asked) -> list[Candidate]:
+            return self._judged(
+                further, gather(view, further, most=CANDIDATES // 3), [], strict=True, again=False
+            )
 
-    def _sure(self, asked: Asked, candidates: list[Candidate]) -> list[Candidate]:
-        """Rows of the log that nobody asked for: only those that hold nearly all the question's words."""
-        return [one for one in candidates if one.coverage >= 0.7]
+        def weigh(tokens: frozenset[str]) -> float:
+            return sum(view.idf(token) * asked.content.get(token, 0.0) for token in tokens) / mass
 
-    def _need(self, asked: Asked) -> float:
-        length = sum(0.6 if len(token) == 2 and not token.isascii() else 1.0 for token in asked.content)
-        share = min(1.0, max(0.0, (length - 3) / 5))
-        return FLOOR_SHORT + (FLOOR_LONG - FLOOR_SHORT) * share - (0.05 if asked.groups else 0.0)
+        return second_step(asked, passed, find, weigh)
 
-
-def _coverage(view: View, asked: Asked, mass: float, numbers: Sequence[int]) -> list[float]:
-    """Which share of the question's content, by idf, each of the numbers holds."""
-    wanted = np.asarray(numbers, np.int64)
-    covered = np.zeros(len(wanted), np.float64)
-    for token, weight in asked.content.items():
-        holders, _ = view.postings(token)
-        if len(holders):
-            covered += np.isin(wanted, holders) * (view.idf(token) * weight)
-    return [float(value) for value in covered / mass]
-
-
-def _chosen(
-    asked: Asked, ranked: list[Candidate], cut: list[Cut], *, facts: int, scenes: int, chunks: int
-) -> tuple[list[Candidate], int]:
-    """The rows that each bring something new, within the ceilings."""
-    room = {"L2": scenes, "report": chunks, "L0": 2}
-    used: dict[str, int] = {}
-    chosen: list[Candidate] = []
-    weaker = 0
-    replaced = {one.later.id: one for one in ranked if one.later is not None}
-    for one in ranked if asked.names_time else _newest_first(ranked):
-        if one.row.id in replaced:
-            cut.append(Cut(one.row.id, f"said as what came after {replaced[one.row.id].row.id}"))
-            continue
-        same = next((other for other in chosen if _says_the_same(one, other)), None)
-        layer = one.row.layer if one.row.layer in room else "L1"
-        if same is not None:
-            cut.append(Cut(one.row.id, f"says what {same.row.id} says"))
-        elif used.get(layer, 0) >= room.get(layer, facts):
-            cut.append(Cut(one.row.id, f"enough rows of {layer}"))
-            weaker += 1
-        else:
-            used[layer] = used.get(layer, 0) + 1
-            chosen.append(one)
-    return chosen, weaker
-
-
-def _newest_first(ranked: list[Candidate]) -> list[Candidate]:
-    """Of two rows that say nearly the same of one thing, the newer goes ahead."""
-    order = list(ranked)
-    for place in range(1, min(len(order), 12)):
-        for earlier in range(place):
-            one, other = order[place], order[earlier]
-            if _at(one) > _at(other) and one.score >= 0.5 * other.score and _same_matter(one, other):
-                order.insert(earlier, replace(order.pop(place), reasons=[*one.reasons, "newer"]))
-                break
-    return order
-
-
-def is_chinese(text: str) -> bool:
-    """Whether most of what the text says, it says in Chinese."""
-    han = sum("\u3400" <= character <= "\u9fff" for character in text[:400])
-    return han > 0 and 2 * han >= len(_LATIN.findall(text[:400]))
-
-
-def _at(one: Candidate) -> int:
-    return one.row.as_of if one.row.as_of is not None else one.row.created
-
-
-def _same_matter(one: Candidate, other: Candidate) -> bool:
-    """Facts of one entity and metric, for no different period."""
-    if one.row.layer != "L1" or other.row.layer != "L1" or one.row.owner != other.row.owner:
-        return False
-    mine, theirs = one.row.extra, other.row.extra
-    same = bool(mine.get("entities")) and mine.get("entities") == theirs.get("entities")
-    return (
-        same
-        and bool(mine.get("metrics"))
-        and mine.get("metrics") == theirs.get("metrics")
-        and mine.get("periods") == theirs.get("periods")
-    )
-
-
-def _says_the_same(one: Candidate, other: Candidate) -> bool:
-    if one.row.fact_key and one.row.fact_key == other.row.fact_key and one.row.owner == other.row.owner:
-        return one.row.value == other.row.value  # another value of the same key is a contradiction, and shown
-    plain = "".join(one.row.text.split()).casefold()
-    return plain == "".join(other.row.text.split()).casefold()
+    def _with_log(self, asked: Asked, ranked: list[Candidate], cut: list[Cut]) -> list[Candidate]:
+        """The rows with those of the log: calls and talk, when past work is asked for or nothing else is known."""
+        view = self._view(("L0",), ("live",))
+        log = self._judged(asked, self._gather(view, asked, ("L0",)), cut, strict=True)
+        if not asked.past_work:
+            return ranked + [one for one in log if one.coverage >= _SURE]
+        start, end = asked.span
+        for one in log:
+            if start is not None and end is not None and not start <= one.at < end:
+                one.score *= 0.6
+                one.off = True
+                one.reasons.append("of another time")
+        log.sort(key=lambda one: -one.score)
+        found = gate.passed(asked, log, cut, least=LOG * gate.need(asked))
+        return sorted([*ranked, *found], key=lambda one: -one.score) if found else ranked

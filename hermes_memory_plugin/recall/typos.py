@@ -88,7 +88,8 @@ class Typos:
         out: dict[tuple[int, int], set[str]] = {}
         for near, wrong in self._candidates(run):
             if wrong >= 0 and (
-                not _likely(near.name, near.name[wrong - near.start], run[wrong]) or own_word(run, wrong)
+                not _likely(near.name, near.name[wrong - near.start], run[wrong])
+                or (own_word(run, wrong) and not _sounds_like_a_long_name(near, run[wrong], wrong))
             ):
                 continue
             out.setdefault((near.start, near.end), set()).add(near.name)
@@ -148,6 +149,17 @@ def _likely(name: str, right: str, wrong: str) -> bool:
         return False
     sounds = _sounds()
     return told_by >= 4 or not sounds.get(right, frozenset()).isdisjoint(sounds.get(wrong, frozenset()))
+
+
+def _sounds_like_a_long_name(near: Near, written: str, wrong: int) -> bool:
+    """药名康德: a character that sounds right among three that are right outweighs the word it makes with one of them."""
+    sounds = _sounds()
+    right = near.name[wrong - near.start]
+    return (
+        len(near.name) >= 4
+        and len(_SHARED.sub("", near.name)) >= 4
+        and not sounds.get(right, frozenset()).isdisjoint(sounds.get(written, frozenset()))
+    )
 
 
 @cache
