@@ -20,6 +20,7 @@ from hermes_memory_plugin.tools import OUR_TOOLS, Caller
 from hermes_memory_plugin.tools.expand import PAGE
 from hermes_memory_plugin.upkeep.canvas import LIMIT, calls_of, draw
 
+SESSION = Session("s1")
 START = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 _LABEL = r'"(?:[^"\\<>&`#]|#(?:quot|lt|gt|amp|35);)+"'
 _NODE = re.compile(rf"(task|t_[2-9a-z]+(?:__t_[2-9a-z]+)?)\[{_LABEL}\](?::::(?:dead|open))?")
@@ -62,7 +63,7 @@ def fill(memory: Memory, count: int, **more: object) -> dict[str, str]:
     return results
 
 
-def expand(memory: Memory, node: str, session: Session = Session("s1")) -> dict[str, str]:
+def expand(memory: Memory, node: str, session: Session = SESSION) -> dict[str, str]:
     """What all pages of a node together say, by call id."""
     caller = Caller(session, lambda: memory, OpenTurn("t", ""))
     told: dict[str, str] = {}
