@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -38,11 +39,13 @@ print(",".join(sorted(heavy)))
 """
 
 
-def timed(command: Callable[[], Any]) -> float:
-    """Wall milliseconds of one call."""
-    start = time.perf_counter()
+def timed(command: Callable[[], Any]) -> tuple[float, float]:
+    """Wall and CPU milliseconds of one call, its processes counted."""
+    start, before = time.perf_counter(), os.times()
     command()
-    return 1000 * (time.perf_counter() - start)
+    after = os.times()
+    cpu = (after.children_user - before.children_user) + (after.children_system - before.children_system)
+    return 1000 * (time.perf_counter() - start), 1000 * cpu
 
 
 def measure(runs: int) -> dict[str, Any]:
@@ -63,7 +66,9 @@ def measure(runs: int) -> dict[str, Any]:
             warm.oneshot("hi")
         for _ in range(runs):
             for name, command in commands.items():
-                times.setdefault(name, []).append(timed(command))
+                wall, cpu = timed(command)
+                times.setdefault(name, []).append(wall)
+                times.setdefault(f"{name}, CPU", []).append(cpu)
             lines = on.run([python, "-c", REGISTER]).stdout.splitlines()
             loaded, registered = (float(number) for number in lines[0].split())
             times.setdefault("import entry", []).append(loaded)
@@ -77,10 +82,11 @@ def measure(runs: int) -> dict[str, Any]:
         "milliseconds": {name: round(value, 1) for name, value in median.items()},
         "ratio": {
             "import + register / python -c pass": round(median["import + register"] / bare, 2),
-            "hermes --version on / off": round(
-                median["hermes --version, on"] / median["hermes --version, off"], 3
-            ),
-            "hermes -z on / off": round(median["hermes -z, on"] / median["hermes -z, off"], 3),
+            **{
+                f"{name} on / off{unit}": round(median[f"{name}, on{unit}"] / median[f"{name}, off{unit}"], 3)
+                for name in ("hermes --version", "hermes -z")
+                for unit in ("", ", CPU")
+            },
         },
         "heavy modules after register": sorted(heavy),
     }
