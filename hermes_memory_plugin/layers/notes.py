@@ -10,8 +10,7 @@ import contextlib
 import hashlib
 import os
 import re
-import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,17 +18,20 @@ from typing import Any
 
 from hermes_memory_hookspecs import Owner
 from hermes_memory_plugin.errors import HermesMemoryError
+from hermes_memory_plugin.layers import front
+from hermes_memory_plugin.layers.front import SLUG_LENGTH, slug
+from hermes_memory_plugin.layers.trash import Discarded, Trash
 from hermes_memory_plugin.store.files import atomic_write, private_folder
 from hermes_memory_plugin.store.ids import new_ulid
 from hermes_memory_plugin.store.locks import LockFile
 
 TYPES = ("user", "feedback", "project", "reference")
 INDEX = "INDEX.md"
-SLUG_LENGTH = 60
+INDEX_LINES = 200
+"""Lines of INDEX.md that a session is shown."""
 BODY_LENGTH = 8_000
 CUT_MARK = "\n\n[… cut at 8,000 characters]"
 
-_FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _LINK = re.compile(r"^- \[.*\]\(([^()\s]+)\)", re.MULTILINE)
 
 
@@ -40,6 +42,17 @@ class BadNote(HermesMemoryError, ValueError):
         super().__init__(f"cannot save a note with {field_} = {value!r}: {allowed}. Nothing was written.")
         self.field = field_
         self.value = value
+
+
+class FolderUnwritable(HermesMemoryError):
+    """A folder of Markdown files cannot be written; nothing changed."""
+
+    def __init__(self, folder: Path, reason: str) -> None:
+        super().__init__(
+            f"{folder} cannot be written: {reason}. Nothing was changed: make the folder writable for this user."
+        )
+        self.folder = folder
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +80,7 @@ class Notes:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.trash = Trash(folder.parent / "trash")
 
     def save(
         self,
@@ -83,9 +97,9 @@ class Notes:
     ) -> Note:
         """Write the note to disk and return it. The same owner's note of that title is replaced.
 
-        Raises BadNote for a blank title or an unknown type.
+        Raises BadNote for a blank title or an unknown type, FolderUnwritable when the disk says no.
         """
-        title, body = _one_line(_clean(title)), _clean(content).strip()
+        title, body = front.one_line(front.clean(title)), front.clean(content).strip()
         now = (now or datetime.now(UTC)).replace(microsecond=0)
         if not title:
             raise BadNote("title", title, "a title with at least one visible character")
@@ -93,8 +107,7 @@ class Notes:
             raise BadNote("type", type, "one of " + ", ".join(TYPES))
         if len(body) > BODY_LENGTH:
             body = body[: BODY_LENGTH - len(CUT_MARK)].rstrip() + CUT_MARK
-        private_folder(self.folder)
-        with LockFile(self.folder / ".lock").acquire(timeout=5.0):
+        with self.changing():
             earlier = self.by_title(title, owner)
             note = Note(
                 id=id or (earlier.id if earlier else new_ulid()),
@@ -103,7 +116,7 @@ class Notes:
                 body=body,
                 path=self.path_for(title, type, owner, earlier),
                 owner=owner,
-                description=_one_line(description or title),
+                description=front.one_line(front.clean(description)) or title,
                 created=earlier.created if earlier else now,
                 updated=now,
                 origin=origin,
@@ -115,19 +128,60 @@ class Notes:
             self._index_line(note, drop=earlier.path.name if earlier else "")
         return note
 
-    def remove(self, note: Note) -> None:
-        """Delete the file and its line in INDEX.md."""
-        private_folder(self.folder)
-        with LockFile(self.folder / ".lock").acquire(timeout=5.0):
-            note.path.unlink(missing_ok=True)
+    def remove(self, note: Note) -> Discarded | None:
+        """Move the file to the trash and take its line out of INDEX.md."""
+        with self.changing():
+            gone = self.trash.put(note.path)
             self._index_line(None, drop=note.path.name)
+            self.trash.purge()
+        return gone
+
+    def restore(self, found: Discarded) -> Note:
+        """Bring a forgotten note back, under a new id: what was forgotten by its old id stays forgotten.
+
+        A file whose front matter is broken comes back byte for byte, under another name. Raises BadNote when a note
+        of that title has been saved since.
+        """
+        note = self._read(found.path)
+        if note is None:
+            raise BadNote("name", found.name, "a file in the trash; it is gone or cannot be read")
+        with self.changing():
+            if self.by_title(note.title, note.owner) is not None:
+                raise BadNote(
+                    "title", note.title, "a title no newer note has; forget or rename that one first"
+                )
+            if note.broken:
+                path = self.folder / f"{found.file.removesuffix('.md')[:90]}_{new_ulid()[-6:].lower()}.md"
+                found.path.rename(path)
+                note = replace(note, path=path, id=front.file_id(path))
+            else:
+                type_ = note.type if note.type in TYPES else _type_of(Path(found.file))
+                title = note.title if note.title != found.path.stem.replace("_", " ") else found.title
+                note = replace(note, id=new_ulid(), type=type_, title=title)
+                note = replace(note, path=self.path_for(title, type_, note.owner))
+                atomic_write(self.folder, note.path.name, _as_text(note))
+                found.path.unlink(missing_ok=True)
+            self._index_line(note, drop="")
+        return note
+
+    def index(self, files: Collection[str] | None = None) -> list[str]:
+        """The first 200 lines of INDEX.md; with `files` only lines of those files (`notes/…`)."""
+        try:
+            text = (self.folder.parent / INDEX).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return []
+        lines = [line for line in text.splitlines() if line.strip()]
+        if files is not None:
+            known = {name.rsplit("/", 1)[-1] for name in files}
+            lines = [line for line in lines if _target(line) in known]
+        return lines[:INDEX_LINES]
 
     def by_title(self, title: str, owner: Owner) -> Note | None:
-        """The owner's note of exactly that title."""
-        wanted = _fold(title)
+        """The owner's note of exactly that title; of two the one whose file name comes first. Never a broken file."""
+        wanted = front.fold(title)
         for path in self._likely(title):
             note = self._read(path)
-            if note and _fold(note.title) == wanted and note.owner.key == owner.key:
+            if note and not note.broken and front.fold(note.title) == wanted and note.owner.key == owner.key:
                 return note
         return None
 
@@ -136,16 +190,38 @@ class Notes:
         return self._read(path)
 
     def files(self) -> Iterator[os.DirEntry[str]]:
-        """Directory entries of every note file; symlinks and folders are left out."""
-        with contextlib.suppress(FileNotFoundError), os.scandir(self.folder) as entries:
-            for entry in entries:
-                if (
-                    entry.name.endswith(".md")
+        """Directory entries of every note file, by name; symlinks and folders are left out."""
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            with os.scandir(self.folder) as entries:
+                found = [
+                    entry
+                    for entry in entries
+                    if entry.name.endswith(".md")
                     and entry.name != INDEX
                     and not entry.name.startswith(".")
                     and entry.is_file(follow_symlinks=False)
-                ):
-                    yield entry
+                ]
+            yield from sorted(found, key=lambda entry: entry.name)
+
+    def strange(self) -> list[str]:
+        """Sentences about links in the folder: they are never followed."""
+        with contextlib.suppress(OSError), os.scandir(self.folder) as entries:
+            return [
+                f"{self.folder.name}/{entry.name} is a symbolic link: it is not read. Put the file itself there."
+                for entry in entries
+                if entry.name.endswith(".md") and entry.is_symlink()
+            ]
+        return []
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        """The folder, locked. Raises FolderUnwritable for whatever the disk refuses."""
+        try:
+            private_folder(self.folder)
+            with LockFile(self.folder / ".lock").acquire(timeout=5.0):
+                yield
+        except OSError as error:
+            raise FolderUnwritable(self.folder, error.strerror or str(error)) from error
 
     def __iter__(self) -> Iterator[Note]:
         for entry in self.files():
@@ -180,18 +256,31 @@ class Notes:
             return path
         if not os.path.lexists(path):
             return path
-        mark = hashlib.sha256(f"{owner.key}\0{_fold(title)}".encode()).hexdigest()[:6]
-        return self.folder / f"{head}{slug(title)[: SLUG_LENGTH - 7]}_{mark}.md"
+        for number in range(1_000):
+            what = f"{owner.key}\0{front.fold(title)}" + (f"\0{number}" if number else "")
+            mark = hashlib.sha256(what.encode()).hexdigest()[:6]
+            path = self.folder / f"{head}{slug(title)[: SLUG_LENGTH - 7]}_{mark}.md"
+            if (earlier and earlier.path == path) or not os.path.lexists(path):
+                break
+        return path
 
     def _index_line(self, note: Note | None, *, drop: str) -> None:
+        """Put the note's line in, take `drop`'s out, and those of files that are gone; other lines stay as they are."""
         path = self.folder.parent / INDEX
         try:
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
-            lines = [_index_entry(other) for other in sorted(self, key=lambda one: one.path.name)]
-        gone = {drop, note.path.name if note else ""}
-        at = next((number for number, text in enumerate(lines) if _target(text) in gone - {""}), len(lines))
-        kept = [text for text in lines if _target(text) not in gone - {""}]
+            lines = [_index_entry(other) for other in self]
+        there = {entry.name for entry in self.files()}
+        out = {drop, note.path.name if note else ""} - {""}
+        at = next((number for number, text in enumerate(lines) if _target(text) in out), len(lines))
+        kept: list[str] = []
+        for number, text in enumerate(lines):
+            target = _target(text)
+            if target and (target in out or target not in there):
+                at -= number < at
+                continue
+            kept.append(text)
         if note:
             kept.insert(min(at, len(kept)), _index_entry(note))
         atomic_write(path.parent, path.name, "\n".join(kept) + "\n" if kept else "")
@@ -199,86 +288,37 @@ class Notes:
 
 def parse(text: str, path: Path, changed: datetime) -> Note:
     """Read a note file's text. Broken front matter: the whole text is the body and `broken` says why."""
-    import yaml
-
-    match = _FRONT.match(text)
+    parts = front.split(text)
     plain = Note(
-        id=_file_id(path),
+        id=front.file_id(path),
         title=_stem(path.name).replace("_", " ") or path.stem,
         type=_type_of(path),
-        body=text.strip(),
+        body=parts.body,
         path=path,
+        owner=parts.owner,
         created=changed,
         updated=changed,
+        broken=parts.broken,
     )
-    if not match:
+    found = parts.fields
+    if not found:
         return plain
-    try:
-        front = yaml.safe_load(match[1])
-    except yaml.YAMLError as error:
-        return replace(plain, broken=str(error).splitlines()[0], owner=_owner_of_broken(match[1]))
-    if not isinstance(front, Mapping):
-        return replace(plain, broken="the front matter is not a mapping", owner=_owner_of_broken(match[1]))
-    owner, problem = _owner(front.get("owner"))
-    return Note(
-        id=str(front.get("id") or plain.id),
-        title=_one_line(str(front.get("name") or front.get("title") or plain.title)),
-        type=front["type"] if front.get("type") in TYPES else plain.type,
-        body=text[match.end() :].strip(),
-        path=path,
-        owner=owner,
-        description=_one_line(str(front.get("description") or "")),
-        created=_time(front.get("created")) or changed,
-        updated=_time(front.get("updated")) or changed,
-        origin=str(front.get("origin") or "user"),
-        project=str(front.get("project") or ""),
-        as_of=_time(front["as_of"]) if front.get("as_of") else None,
-        broken=problem,
+    return replace(
+        plain,
+        id=str(found.get("id") or plain.id),
+        title=front.one_line(str(found.get("name") or found.get("title") or plain.title)),
+        type=found["type"] if found.get("type") in TYPES else plain.type,
+        description=front.one_line(str(found.get("description") or "")),
+        created=front.moment(found.get("created")) or changed,
+        updated=front.moment(found.get("updated")) or changed,
+        origin=str(found.get("origin") or "user"),
+        project=str(found.get("project") or ""),
+        as_of=front.moment(found.get("as_of")),
     )
-
-
-def slug(title: str) -> str:
-    """A file name of the title: letters and digits of any script, `_` and `-`; at most 60 characters.
-
-    A title without any of them (emoji, punctuation) becomes a hash, so that two of them never meet.
-    """
-    folded = _fold(title)
-    # Marks are part of a letter in Thai, Hindi and others, though \w leaves them out.
-    kept = "".join(
-        character if character in "_-" or unicodedata.category(character)[0] in "LNM" else "_"
-        for character in folded
-    ).strip("_-")
-    kept = re.sub(r"_{2,}", "_", kept)
-    if not kept:
-        return hashlib.sha256(folded.encode("utf-8", "replace")).hexdigest()[:6]
-    while len(kept.encode("utf-8")) > 180 or len(kept) > SLUG_LENGTH:
-        kept = kept[:-1]
-    return kept.rstrip("_-") or hashlib.sha256(folded.encode()).hexdigest()[:6]
-
-
-_UNREADABLE = Owner(platform="unreadable", user_id="front-matter")
-"""Owner of a file that names one we cannot read: only who asks for every owner sees it."""
-
-
-def _owner_of_broken(front: str) -> Owner:
-    """Whose file it is although its front matter is no YAML: what its owner line says, the local owner without one."""
-    line = re.search(r"^\s*[\"']?owner[\"']?\s*[:=](.*)$", front, re.MULTILINE | re.IGNORECASE)
-    return _owner(line[1].strip(" \t\"'"))[0] if line else Owner()
-
-
-def _owner(value: object) -> tuple[Owner, str]:
-    if value in (None, ""):
-        return Owner(), ""
-    try:
-        return Owner.parse(str(value)), ""
-    except ValueError as error:
-        return _UNREADABLE, str(error)
 
 
 def _as_text(note: Note) -> str:
-    import yaml
-
-    front: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "id": note.id,
         "name": note.title,
         "description": note.description,
@@ -289,19 +329,19 @@ def _as_text(note: Note) -> str:
         "updated": note.updated.isoformat(timespec="seconds"),
     }
     if note.project:
-        front["project"] = note.project
-    head = yaml.safe_dump(front, allow_unicode=True, sort_keys=False, width=10_000)
-    return f"---\n{head}---\n\n{note.body}\n"
+        fields["project"] = note.project
+    return front.join(fields, note.body)
 
 
 def _index_entry(note: Note) -> str:
     title = note.title.replace("[", "(").replace("]", ")")
-    return f"- [{title}](notes/{note.path.name}): {_one_line(note.description)[:120]}"
+    return f"- [{title}](notes/{note.path.name}): {front.one_line(note.description)[:120]}"
 
 
 def _target(line: str) -> str:
+    """The note file a line of INDEX.md points to; "" for other lines."""
     match = _LINK.match(line)
-    return match[1].rsplit("/", 1)[-1] if match else ""
+    return match[1].removeprefix("notes/") if match and match[1].startswith("notes/") else ""
 
 
 def _stem(name: str) -> str:
@@ -312,35 +352,3 @@ def _stem(name: str) -> str:
 def _type_of(path: Path) -> str:
     head = path.name.split("_", 1)[0]
     return head if head in TYPES else "reference"
-
-
-def _file_id(path: Path) -> str:
-    return "note-" + hashlib.sha256(path.name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-
-
-def _fold(title: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", title).casefold().split())
-
-
-def _clean(text: str) -> str:
-    """Without control characters and lone surrogates; line breaks and tabs stay."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(
-        character
-        for character in text
-        if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cs")
-    )
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _time(value: object) -> datetime | None:
-    if isinstance(value, datetime):
-        return value if value.tzinfo else value.replace(tzinfo=UTC)
-    try:
-        parsed = datetime.fromisoformat(str(value))
-    except ValueError:
-        return None
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)

@@ -1,20 +1,27 @@
-"""L2 scenes: the background of a topic, one Markdown file each under `memory/scenarios/`."""
+"""L2 scenes: the background of a topic, one Markdown file each under `memory/scenarios/`.
+
+The front matter says what it is about (title, tickers, sectors, period), whether somebody stands behind it (status), and
+which facts and calls it rests on (sources). The first paragraph is the summary recall shows. People may edit a file.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from hermes_memory_hookspecs import Owner
+from hermes_memory_plugin.layers import front
 from hermes_memory_plugin.layers.notes import BadNote, Note, Notes
-from hermes_memory_plugin.store.files import atomic_write, private_folder
+from hermes_memory_plugin.layers.trash import Discarded
+from hermes_memory_plugin.store.files import atomic_write
 from hermes_memory_plugin.store.ids import new_ulid
-from hermes_memory_plugin.store.locks import LockFile
 
+Status = Literal["proposed", "active"]
 SUMMARY_LENGTH = 200
 
 
@@ -24,6 +31,13 @@ class Scene:
 
     note: Note
     as_of: datetime | None = None
+    tickers: tuple[str, ...] = ()
+    sectors: tuple[str, ...] = ()
+    period: str = ""
+    status: Status = "active"
+    sources: tuple[str, ...] = ()
+    """Ids of the facts, calls and turns it rests on."""
+    expires: datetime | None = None
 
     @property
     def summary(self) -> str:
@@ -42,6 +56,7 @@ class Scenes:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._files = Notes(folder)
+        self.trash = self._files.trash
 
     def save(
         self,
@@ -51,60 +66,191 @@ class Scenes:
         id: str = "",
         as_of: datetime | None = None,
         owner: Owner = Owner(),
+        tickers: Iterable[str] = (),
+        sectors: Iterable[str] = (),
+        period: str = "",
+        status: Status = "active",
+        sources: Iterable[str] = (),
+        origin: str = "user",
+        expires: datetime | None = None,
+        at: Path | None = None,
+        now: datetime | None = None,
     ) -> Scene:
-        """Write the scene; one of the same title and owner is replaced. Raises BadNote for a blank title."""
-        title = " ".join(title.split())
+        """Write the scene; one of the same title and owner is replaced. `at`: the file that is replaced, if another.
+
+        Raises BadNote for a blank title, FolderUnwritable when the disk says no.
+        """
+        title = front.one_line(front.clean(title))
         if not title:
             raise BadNote("title", title, "a title with at least one visible character")
-        private_folder(self.folder)
-        now = datetime.now(UTC)
-        with LockFile(self.folder / ".lock").acquire(timeout=5.0):
-            earlier = self._files.by_title(title, owner)
-            path = self._files.path_for(title, "", owner, earlier)
-            note = Note(
-                id=id or (earlier.id if earlier else new_ulid()),
-                title=title,
-                type="scene",
-                body=body.strip(),
-                path=path,
-                owner=owner,
-                description=title,
-                created=earlier.created if earlier else now,
-                updated=now,
+        now = (now or datetime.now(UTC)).replace(microsecond=0)
+        with self._files.changing():
+            earlier = self._files.read(at) if at is not None else self._files.by_title(title, owner)
+            path = at or (earlier.path if earlier else self._files.path_for(title, "", owner))
+            scene = Scene(
+                Note(
+                    id=id or (earlier.id if earlier else new_ulid()),
+                    title=title,
+                    type="scene",
+                    body=front.clean(body).strip(),
+                    path=path,
+                    owner=owner,
+                    description=title,
+                    created=earlier.created if earlier else now,
+                    updated=now,
+                    origin=origin,
+                ),
+                as_of=as_of,
+                tickers=_texts(tickers),
+                sectors=_texts(sectors),
+                period=period,
+                status=status,
+                sources=_texts(sources),
+                expires=expires.replace(microsecond=0) if expires else None,
             )
-            atomic_write(self.folder, path.name, _as_text(note, as_of))
-        return Scene(note, as_of)
+            atomic_write(self.folder, path.name, _as_text(scene))
+        return scene
 
-    def remove(self, scene: Scene) -> None:
-        """Delete the file."""
-        scene.note.path.unlink(missing_ok=True)
+    def confirm(self, scene: Scene) -> Scene:
+        """Make a proposed scene an active one: its status line changes, every other byte of the file stays.
+
+        Raises BadNote for a file whose front matter is missing or broken.
+        """
+        path = scene.note.path
+        with self._files.changing():
+            text = path.read_text(encoding="utf-8", errors="surrogateescape")
+            parts = front.split(text)
+            if parts.broken or not parts.present:
+                raise BadNote(
+                    "front matter", path.name, parts.broken or "--- lines with title and status; it has none"
+                )
+            end = text.index("\n---", 3)
+            head, rest = text[:end], text[end:]
+            if re.search(r"^status[ \t]*:", head, re.MULTILINE):
+                head = re.sub(r"^status[ \t]*:[^\r\n]*", "status: active", head, count=1, flags=re.MULTILINE)
+            else:
+                head += "\nstatus: active"
+            head = re.sub(r"^expires[ \t]*:[^\r\n]*\r?\n?", "", head, count=1, flags=re.MULTILINE)
+            atomic_write(
+                self.folder, path.name, (head.rstrip("\r\n") + rest).encode("utf-8", "surrogateescape")
+            )
+        read = self.read(path)
+        return read if read is not None else replace(scene, status="active", expires=None)
+
+    def remove(self, scene: Scene) -> Discarded | None:
+        """Move the file to the trash."""
+        with self._files.changing():
+            gone = self.trash.put(scene.note.path)
+            self.trash.purge()
+        return gone
+
+    def restore(self, found: Discarded) -> Scene:
+        """Bring a forgotten scene back, under a new id; a file with broken front matter under another name."""
+        scene = self.read(found.path)
+        if scene is None:
+            raise BadNote("name", found.name, "a file in the trash; it is gone or cannot be read")
+        if scene.note.broken:
+            with self._files.changing():
+                path = self.folder / f"{found.file.removesuffix('.md')[:90]}_{new_ulid()[-6:].lower()}.md"
+                found.path.rename(path)
+            read = self.read(path)
+            assert read is not None
+            return read
+        if self._files.by_title(scene.note.title, scene.note.owner) is not None:
+            raise BadNote(
+                "title", scene.note.title, "a title no newer scene has; forget or rename that one first"
+            )
+        back = self.save(
+            found.title,
+            scene.note.body,
+            id=new_ulid(),
+            as_of=scene.as_of,
+            owner=scene.note.owner,
+            tickers=scene.tickers,
+            sectors=scene.sectors,
+            period=scene.period,
+            status=scene.status,
+            sources=scene.sources,
+            origin=scene.note.origin,
+            expires=scene.expires,
+        )
+        found.path.unlink(missing_ok=True)
+        return back
 
     def read(self, path: Path) -> Scene | None:
         """The scene in that file; None when it is gone or no regular file."""
-        note = self._files.read(path)
-        return Scene(note, note.as_of) if note else None
+        try:
+            if path.is_symlink():
+                return None
+            text = path.read_text(encoding="utf-8", errors="replace")
+            changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        except OSError:
+            return None
+        return parse(text, path, changed)
 
-    def files(self) -> Iterator[Any]:
-        """Directory entries of every scene file."""
+    def files(self) -> Iterator[os.DirEntry[str]]:
+        """Directory entries of every scene file, by name."""
         return self._files.files()
 
+    def strange(self) -> list[str]:
+        """Sentences about links in the folder: they are never followed."""
+        return self._files.strange()
+
+    def by_title(self, title: str, owner: Owner) -> Scene | None:
+        """The owner's scene of exactly that title."""
+        note = self._files.by_title(title, owner)
+        return self.read(note.path) if note else None
+
     def __iter__(self) -> Iterator[Scene]:
-        for note in self._files:
-            yield Scene(note, note.as_of)
+        for entry in self.files():
+            scene = self.read(Path(entry.path))
+            if scene:
+                yield scene
 
 
-def _as_text(note: Note, as_of: datetime | None) -> str:
-    import yaml
+def parse(text: str, path: Path, changed: datetime) -> Scene:
+    """Read a scene file's text; what its front matter does not say has its default. Never raises."""
+    parts = front.split(text)
+    found = parts.fields
+    note = Note(
+        id=str(found.get("id") or front.file_id(path)),
+        title=front.one_line(str(found.get("title") or found.get("name") or path.stem.replace("_", " "))),
+        type="scene",
+        body=parts.body,
+        path=path,
+        owner=parts.owner,
+        description=front.one_line(str(found.get("description") or "")),
+        created=front.moment(found.get("created")) or changed,
+        updated=front.moment(found.get("updated")) or changed,
+        origin=str(found.get("origin") or "user"),
+        broken=parts.broken,
+    )
+    return Scene(
+        note,
+        as_of=front.moment(found.get("as_of")),
+        tickers=front.texts(found.get("tickers")),
+        sectors=front.texts(found.get("sectors")),
+        period=front.one_line(str(found.get("period") or "")),
+        status="proposed" if str(found.get("status") or "").strip().lower() == "proposed" else "active",
+        sources=front.texts(found.get("sources")),
+        expires=front.moment(found.get("expires")),
+    )
 
-    front: dict[str, Any] = {
-        "id": note.id,
-        "title": note.title,
-        "status": "active",
-        "owner": note.owner.key,
-        "created": note.created.isoformat(timespec="seconds"),
-        "updated": note.updated.isoformat(timespec="seconds"),
-    }
-    if as_of:
-        front["as_of"] = as_of.isoformat(timespec="seconds")
-    head = yaml.safe_dump(front, allow_unicode=True, sort_keys=False, width=10_000)
-    return f"---\n{head}---\n\n{note.body}\n"
+
+def _texts(many: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(front.one_line(one) for one in many if one.strip()))
+
+
+def _as_text(scene: Scene) -> str:
+    note = scene.note
+    fields: dict[str, Any] = {"id": note.id, "title": note.title, "status": scene.status}
+    fields |= {"tickers": list(scene.tickers)} if scene.tickers else {}
+    fields |= {"sectors": list(scene.sectors)} if scene.sectors else {}
+    fields |= {"period": scene.period} if scene.period else {}
+    fields |= {"sources": list(scene.sources)} if scene.sources else {}
+    fields |= {"owner": note.owner.key, "origin": note.origin}
+    fields["created"] = note.created.isoformat(timespec="seconds")
+    fields["updated"] = note.updated.isoformat(timespec="seconds")
+    fields |= {"as_of": scene.as_of.isoformat(timespec="seconds")} if scene.as_of else {}
+    fields |= {"expires": scene.expires.isoformat(timespec="seconds")} if scene.expires else {}
+    return front.join(fields, note.body)
