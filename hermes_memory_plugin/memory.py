@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.settings import Settings
     from hermes_memory_plugin.upkeep.archive import Archive
     from hermes_memory_plugin.upkeep.embed import Embedding, Plan
+    from hermes_memory_plugin.upkeep.scene_model import Ask
+    from hermes_memory_plugin.upkeep.scenes import SceneWriter
 
 _FACT_FIELDS = {field.name for field in fields(Fact)}
 _NOTE_TYPE = {"preference": "user", "fact": "reference", "conclusion": "project", "holding": "project"}
@@ -93,6 +95,8 @@ class Memory:
         if self._closed:
             return
         self._closed = True
+        if "drafts" in self.__dict__:
+            self.drafts.settle()
         self._flush_audits()
         if "archive" in self.__dict__ or self._journal.name:
             self.archive.close()
@@ -178,6 +182,13 @@ class Memory:
             else None,
             count=self.count,
         )
+
+    @cached_property
+    def drafts(self) -> SceneWriter:
+        """What turns finished conversations into scenes."""
+        from hermes_memory_plugin.upkeep.scenes import SceneWriter
+
+        return SceneWriter(self)
 
     # -- writing -------------------------------------------------------------------------------------------------
 
@@ -273,6 +284,8 @@ class Memory:
             key = (owner or Owner()).key
             self._journal.append("forget", {"ids": ids, "by": by or key, "why": why}, owner=key)
             self._wrote()
+            if any(row.layer in ("L0", "L1") for row in rows):
+                self.drafts.without(rows)
         return ids
 
     def candidates(self, query: str, *, owner: Owner | None = None, limit: int = 10) -> list[str]:
@@ -497,10 +510,11 @@ class Memory:
 
     # -- a session's life ----------------------------------------------------------------------------------------
 
-    def begin(self, session: Session) -> None:
+    def begin(self, session: Session, *, ask: Ask | None = None) -> None:
         """A session lineage was seen for the first time: warm what its first recall needs."""
         self.embedding.warm()
         self.reader.warm()
+        self.drafts.look(ask)
 
     def workspace(self, session: Session, *, folder: str = "") -> WorkspaceMemory:
         """What a session is in the middle of, from its record alone; `folder` is where its tools work."""
@@ -514,9 +528,10 @@ class Memory:
 
         return handover.text(self, session, folder)
 
-    def end(self, session: Session) -> None:
-        """A session lineage ended."""
+    def end(self, session: Session, *, ask: Ask | None = None) -> None:
+        """A session lineage ended: what it found out becomes a scene, soon. `ask`: the host's model."""
         self._flush_audits()
+        self.drafts.ended(session, ask)
         self._said.pop(session.id, None)
         self._begun.discard(session.id)
         self.archive.notify()
@@ -561,7 +576,9 @@ class Memory:
             if note:
                 self.notes.remove(note)
         elif path.parent == self.scenes.folder:
-            path.unlink(missing_ok=True)
+            scene = self.scenes.read(path)
+            if scene:
+                self.scenes.remove(scene)
 
     def _fact(self, fact: Fact, **changes: Any) -> Fact:
         for name in ("as_of", "expires_at", "created_at"):

@@ -126,6 +126,25 @@ class Offload(_Section):
     )
 
 
+class Scenes(_Section):
+    """Topic background written from finished conversations."""
+
+    draft: bool = Field(
+        default=True, description="draft a scene when a conversation ends or is silent for an hour"
+    )
+
+
+class Llm(_Section):
+    """What the host's own model may be asked, outside any turn."""
+
+    extract: bool = Field(
+        default=False, description="let the host's model write scenes (it costs its tokens); rules do otherwise"
+    )
+    max_characters: int = Field(
+        default=24_000, ge=2_000, le=400_000, description="most characters of records one such call is given"
+    )
+
+
 class Settings(_Section):
     """Every setting with its default."""
 
@@ -134,6 +153,8 @@ class Settings(_Section):
     embedding: Embedding = Embedding()
     journal: Journal = Journal()
     offload: Offload = Offload()
+    scenes: Scenes = Scenes()
+    llm: Llm = Llm()
 
 
 Loaded: TypeAlias = tuple[Settings, list[SettingsError]]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from hermes_memory_plugin.layers import front
 from hermes_memory_plugin.layers.facts import microseconds
 from hermes_memory_plugin.layers.notes import Note, Notes
 from hermes_memory_plugin.layers.scenes import Scene, Scenes
@@ -35,6 +36,15 @@ def scene_record(folder: Path, scene: Scene) -> dict[str, Any]:
     record["summary"] = scene.summary
     if scene.as_of:
         record["as_of"] = microseconds(scene.as_of)
+    if scene.expires:
+        record["expires_at"] = microseconds(scene.expires)
+    record["scene"] = {
+        "tickers": list(scene.tickers),
+        "sectors": list(scene.sectors),
+        "period": scene.period,
+        "status": scene.status,
+        "sources": list(scene.sources),
+    }
     return record
 
 
@@ -45,7 +55,8 @@ def scan(
 
     Looks at a file's stamp only, and reads those that changed.
     """
-    seen = set()
+    seen: set[str] = set()
+    holder = {row_id: relative for relative, (row_id, _, _) in known.items()}
     for kind, layer in (("note", notes), ("scene", scenes)):
         for entry in layer.files():
             relative = f"{layer.folder.name}/{entry.name}"
@@ -55,13 +66,17 @@ def scan(
                 continue
             edit = _read(folder, kind, Path(entry.path), notes, scenes)
             if edit is not None:
-                yield edit
                 assert edit.record is not None
+                other = holder.get(edit.record["id"], relative)
+                if other != relative and (folder / other).is_file():  # a copy: two files are two rows
+                    edit.record["id"] = front.file_id(Path(entry.path))
+                holder[edit.record["id"]] = relative
+                yield edit
                 earlier = known.get(relative)
-                if earlier and earlier[0] != edit.record["id"]:
+                if earlier and earlier[0] != edit.record["id"] and holder.get(earlier[0]) == relative:
                     yield Edit(edit.kind, gone=earlier[0])
     for relative, (row_id, _, _) in known.items():
-        if relative not in seen:
+        if relative not in seen and holder.get(row_id) == relative:  # not one that was only renamed
             yield Edit("note", gone=row_id)
 
 

@@ -137,6 +137,15 @@ class Rows:
         for token, weight in head.weights().items():
             weights[token] = weights.get(token, 0.0) + weight * _TITLE
         both = gist.joined(head)
+        topic = data.get("scene") or {}
+        named = " ".join(
+            map(str, (*topic.get("tickers", ()), *topic.get("sectors", ()), topic.get("period", "")))
+        )
+        if named.strip():  # what the front matter says it is about
+            about = self._read(named)
+            for token, weight in about.weights().items():
+                weights.setdefault(token, weight)
+            both = both.joined(about)
         summary = str(data.get("summary") or body[:200])
         return [
             Add(
@@ -149,13 +158,15 @@ class Rows:
                     source=str(data.get("path") or ""),
                     as_of=data.get("as_of") or data.get("updated_at"),
                     created=int(data.get("created_at") or record.at),
+                    expires=data.get("expires_at"),
                     weights=weights,
                     project=str(data.get("project") or ""),
                     scope=both.scope,
                     origin=str(data.get("origin") or "user"),
-                    trust=5,
+                    trust=5 if data.get("origin", "user") == "user" else 1,
                     **self._vector(title, body),
-                    extra=_kept(data, ("path", "mtime_ns", "size", "title", "broken")) | both.extra(),
+                    extra=_kept(data, ("path", "mtime_ns", "size", "title", "broken", "scene"))
+                    | both.extra(),
                 )
             )
         ]
@@ -303,6 +314,7 @@ class Rows:
                 "speaker": said.speaker,
                 "completed": said.completed,
                 "turn": said.turn,
+                "kind": said.kind or "user",
             }
             | own.extra(),
         )
@@ -316,14 +328,14 @@ class _Said:
         self.owner = owner
         self.session = session
         self.at = at
-        self.turn = self.user = self.assistant = self.speaker = ""
+        self.turn = self.user = self.assistant = self.speaker = self.kind = ""
         self.completed: bool | None = None
         self._gist: Gist | None = None
         self._pooled: Any = None
 
     def merge(self, data: Mapping[str, Any]) -> None:
         """Take over what `data` knows; nothing it leaves open is lost."""
-        for name in ("turn", "user", "assistant", "speaker"):
+        for name in ("turn", "user", "assistant", "speaker", "kind"):
             value = data.get(name)
             if value and value != getattr(self, name):
                 setattr(self, name, str(value))

@@ -168,6 +168,7 @@ class Archive:
                 "user": found["user_text"],
                 "assistant": found["assistant_text"],
                 "speaker": found["speaker"],
+                "kind": found["kind"],
                 "completed": found["completed"],
             }
             yield Record(found["id"], "turn", found["owner"], found["timestamp"] or 0, data)
