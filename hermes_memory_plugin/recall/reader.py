@@ -94,6 +94,9 @@ class Reader:
             refreshed = index.refresh()
             if not index.tail.waiting and not index.tail.unread():
                 break
+        if budget_ms is None:
+            with index.reading:  # the other thread may not have taken in the last record it read
+                pass
         return refreshed
 
     def scan_files(self, *, now: bool = True) -> int:

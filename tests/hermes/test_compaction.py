@@ -43,7 +43,7 @@ PARTS = [
     {"type": "image_url", "image_url": {"url": "data:…"}},
 ]
 
-FOUND = {
+FOUND: dict[str, tuple[dict[str, Any], str]] = {
     "user": ({"messages": [SYSTEM, message("hi"), message(ALONE), message("go on")]}, summary()),
     "assistant": ({"messages": [SYSTEM, message(ALONE, "assistant"), message("go on")]}, summary()),
     "merged, 0.19": ({"messages": [message(f"[PRIOR CONTEXT]\nhi\n\n{MERGED}\n\n{ALONE}")]}, summary()),
@@ -58,7 +58,7 @@ FOUND = {
     "a quoted beginning": ({"messages": [message(ALONE), message(summary("what does this mean?"))]}, summary()),
     "old prefix": ({"messages": [message(f"[CONTEXT SUMMARY]: x\n\n{END}")]}, "[CONTEXT SUMMARY]: x"),
 }  # fmt: skip
-NOTHING = {
+NOTHING: dict[str, Any] = {
     "no summary": {"messages": [message("hi"), message("hello", "assistant")]},
     "system only": {"messages": [SYSTEM, message("hi")]},
     "a tool shows one": {"messages": [message(ALONE, "tool")]},

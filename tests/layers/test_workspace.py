@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +17,8 @@ from hermes_memory_plugin import Memory
 from hermes_memory_plugin.layers.calls import Call, Step, conclusion, dead_ends, grouped, plan_of
 from hermes_memory_plugin.layers.workspace import LIMIT, Request, WorkspaceMemory
 from hermes_memory_plugin.recall import block
+from hermes_memory_plugin.recall.index_row import Change
+from hermes_memory_plugin.store.tails import Record
 
 START = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 ANN, BOB = Owner("telegram", "101"), Owner("telegram", "102")
@@ -260,3 +264,23 @@ def test_a_failure_put_right_at_once_is_no_dead_end() -> None:
 
     groups = grouped([call("error"), call("ok"), call("error"), call("ok", "other"), call("timeout")])
     assert dead_ends(groups) == {2, 4}
+
+
+def test_a_record_another_thread_is_taking_in_is_waited_for(memory: Memory) -> None:
+    memory.workspace(SESSION)
+    memory.log(trace(1))
+    index = memory.reader.index
+    rows_of, taking, go_on = index.tail.rows_of, threading.Event(), threading.Event()
+
+    def slow(record: Record) -> Iterable[Change]:
+        taking.set()
+        go_on.wait(10)
+        return rows_of(record)
+
+    index.tail.rows_of = slow
+    other = threading.Thread(target=index.refresh)
+    other.start()
+    assert taking.wait(10)
+    threading.Timer(0.2, go_on.set).start()
+    assert len(memory.workspace(SESSION).calls) == 1
+    other.join()
