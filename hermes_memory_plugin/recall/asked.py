@@ -10,8 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hermes_memory_plugin.layers.facts import microseconds
-from hermes_memory_plugin.recall import focus, marks, metrics, polarity, segment, values
+from hermes_memory_plugin.recall import focus, intent, marks, metrics, polarity, segment, values
 from hermes_memory_plugin.recall.gist import code_tokens, group_hits, groups_of
+from hermes_memory_plugin.recall.normalise import normalise
 from hermes_memory_plugin.recall.question import Question
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _SURE = 0.6
 """Mentions below this confidence are looked for, but exclude nothing."""
 _ENTITY, _NAME, _SECTOR, _METRIC, _FAMILY, _GROUP = 1.0, 0.3, 0.8, 0.6, 0.4, 0.6
+_THEME = 0.2
 _PAIR = 0.3
 """What a pair of characters across two words counts for in what a row must cover."""
 _HAN = re.compile("[\u3400-\u9fff]+")
@@ -68,6 +70,8 @@ class Asked:
     same: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Content token → tokens of the index that say the same: its synonym group, its metric, its sector."""
     entities: frozenset[str] = frozenset()
+    listings: frozenset[str] = frozenset()
+    """The same companies on other exchanges, where the question names the company and not a listing."""
     excluded: frozenset[str] = frozenset()
     """Entities the question leaves out."""
     names: tuple[tuple[str, str], ...] = ()
@@ -76,7 +80,7 @@ class Asked:
     """Stems of proper names no list knows: Oskar, Lisbon."""
     sectors: frozenset[str] = frozenset()
     hinted: frozenset[str] = frozenset()
-    """Sectors it may mean."""
+    """Sectors and companies it may mean."""
     metrics: frozenset[str] = frozenset()
     families: frozenset[str] = frozenset()
     """Metrics that answer as well, where the question uses a general word (便宜: PE, PB …)."""
@@ -86,6 +90,8 @@ class Asked:
     """{identifier: kind}: versions, error codes, paths, numbers."""
     denies: bool = False
     """It asks for what is not so, not done, not wanted."""
+    calls: bool = False
+    """It asks for what a tool was given or gave."""
     span: tuple[int | None, int | None] = (None, None)
     """First microsecond and end of the time it names; (None, None) when it names none."""
     vector: Any = None
@@ -117,8 +123,8 @@ class Asked:
         """Whether it names something a memory is about: a company, trade, figure, client, identifier, past work."""
         asked = self.question
         return bool(
-            self.entities or self.excluded or self.sectors or self.metrics or self.families or self.scopes
-            or self.marks or asked.past_work or asked.pick or asked.follow_up
+            self.entities or self.excluded or self.question.sectors or self.metrics or self.families or self.scopes
+            or self.marks or asked.hints or asked.past_work or asked.pick or asked.follow_up
         )  # fmt: skip
 
     @classmethod
@@ -139,12 +145,14 @@ class Asked:
         codes, names = _spelled(named)
         codes |= code_tokens(one.entity_id for one in named) | code_tokens(out)
         families = metrics.families(normal)
+        # 高股息 is told by its figure, and no list of its members is complete: a trade excludes, a theme does not.
+        trades = tuple(name for name in question.sectors if not metrics.families(normalise(name)))
         family = frozenset(id_ for one in families for id_ in one.ids) - frozenset(question.metrics)
         numbers = list(values.find(normal))
         # What the index holds beside words, with what it is worth in the sum.
         concepts = {f"@{one.entity_id}": _ENTITY * one.confidence for one in named}
         concepts |= {_key(one): _ENTITY / 2 for one in hints}
-        concepts |= {f"%{name}": _SECTOR for name in question.sectors}
+        concepts |= {f"%{name}": _SECTOR if name in trades else _THEME for name in question.sectors}
         concepts |= {f"#{name}": _FAMILY for name in family}
         concepts |= {f"#{name}": _METRIC for name in question.metrics}
         concepts |= dict.fromkeys(groups_of(normal), _GROUP)
@@ -155,7 +163,7 @@ class Asked:
             if token not in codes and token not in unwanted
         }
         digits = {piece for one in numbers for piece in segment.tokens(normal[one.start : one.end])}
-        spoken = {piece for name in question.sectors for piece in segment.tokens(name)}
+        spoken = {piece for name in trades for piece in segment.tokens(name)}
         words = _words(normal)
         content = {
             token: _PAIR if words and _is_pair(token, words) else 1.0
@@ -173,19 +181,27 @@ class Asked:
             content=content,
             same=_same(normal, content, families, hints),
             entities=frozenset(one.entity_id for one in named if one.confidence >= _SURE),
+            listings=frozenset(
+                twin
+                for one in named
+                if one.via != "code"
+                for twin in analyst.lexicon.listings(one.entity_id)
+                if one.confidence >= _SURE
+            ),
             excluded=frozenset(out),
             names=tuple(
                 (one.entity_id, one.text) for one in named if one.via == "alias" and len(one.text) == 2
             ),
             people=_people(question.text),
-            sectors=frozenset(question.sectors),
-            hinted=frozenset(one.name for one in hints if one.kind == "sector"),
+            sectors=frozenset(trades),
+            hinted=frozenset(one.name if one.kind == "sector" else one.entity_id for one in hints),
             metrics=frozenset(question.metrics),
             families=family,
             periods=frozenset(one for one in question.periods if "-" not in one),
             scopes=frozenset(question.scopes),
             marks=_marks(normal, named),
             denies=question.negated and not out and not unwanted,
+            calls=question.past_work and bool(intent.CALLS.search(normal)),
             vector=vector,
             aside=analyst.aside(vector),
             span=(microseconds(question.since), microseconds(question.until)),

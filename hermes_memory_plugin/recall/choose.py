@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 STRONG = 0.75
 """A row this near the best one comes along whatever it brings."""
-MOST_LOG = 2
+ENOUGH = 3
+"""So many rows come along even if they speak of the same."""
+MOST_LOG = 3
 
 
 def choose(
@@ -37,7 +39,7 @@ def choose(
         elif used.get(layer, 0) >= room.get(layer, facts):
             cut.append(Cut(one.row.id, f"enough rows of {layer}"))
             weaker += 1
-        elif chosen and one.score < STRONG * top and _brings(asked, one) <= brought:
+        elif len(chosen) >= ENOUGH and one.score < STRONG * top and _brings(asked, one) <= brought:
             cut.append(Cut(one.row.id, "brings nothing new"))
             weaker += 1
         else:

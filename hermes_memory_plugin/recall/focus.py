@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-LONG = 240
+LONG = 120
 """Messages up to this many characters are read as they are."""
 _MOST = 3
 _SENTENCE = re.compile(r"[^。！？!?\n]*(?:[。！？!?]+[”\"」』)）]*|\n|$)")

@@ -19,6 +19,8 @@ UNKNOWN = 0.2
 """How much more when it names an identifier no row holds."""
 ASIDE, NEARER, COVERED = 0.5, 0.05, 0.6
 """Cosine to an aside from which a message is like it, how much nearer a row may be, and how much of it a row may hold."""
+NEAREST = 0.5
+"""Cosine from which the row whose meaning is nearest comes along, whatever its words."""
 REST = 0.2
 """How much of the question a row must hold that names none of its companies, where others do."""
 BESIDE = 0.45
@@ -93,6 +95,10 @@ def passed(
             one.reasons.append("holds the rest of the question")
             kept.append(one)
             told |= one.holds
+        elif one.cosine >= max(NEAREST, nearest - 0.02) and not one.off:
+            one.reasons.append("nearest in meaning")
+            kept.append(one)
+            told |= one.holds
         elif one.score < BESIDE * top or (one.coverage + one.cosine < 0.6 * floor and not one.named):
             cut.append(Cut(one.row.id, "weaker"))
         elif (
@@ -102,6 +108,17 @@ def passed(
         else:
             kept.append(one)
             told |= one.holds
+    return kept
+
+
+def beside_the_best(ranked: list[Candidate], cut: list[Cut]) -> list[Candidate]:
+    """Without the rows that hold no word of the question and are weak beside the best, once all layers are together."""
+    kept = []
+    for one in ranked:
+        if one.coverage or one.named or one.score >= BESIDE * ranked[0].score:
+            kept.append(one)
+        else:
+            cut.append(Cut(one.row.id, "weaker"))
     return kept
 
 

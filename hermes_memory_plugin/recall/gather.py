@@ -35,7 +35,7 @@ def gather(view: View, asked: Asked, *, most: int, mix: Mix | None = None) -> li
     """
     if not view.n or not asked.weights:
         return []
-    words = view.bm25(asked.weights)
+    words = view.bm25(_weights(view, asked))
     mass = sum(view.idf(token) * weight for token, weight in asked.content.items()) or 1.0
     cosine = _cosine(view, asked)
     scores = words / np.float32(SATURATION * mass) + np.float32(COSINE) * cosine
@@ -57,6 +57,18 @@ def gather(view: View, asked: Asked, *, most: int, mix: Mix | None = None) -> li
             )
         )
     return found
+
+
+def _weights(view: View, asked: Asked) -> dict[str, float]:
+    """The weights of the sum; what says the same as a word no row holds counts as that word would."""
+    weights = dict(asked.weights)
+    for token, others in asked.same.items():
+        if view.df(token):
+            continue
+        known = [other for other in others if view.df(other)]
+        for other in known:
+            weights[other] = weights.get(other, 0.0) + SYNONYM * asked.content.get(token, 0.0) / (2 * len(known))
+    return weights
 
 
 def _cosine(view: View, asked: Asked) -> Array:

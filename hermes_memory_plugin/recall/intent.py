@@ -11,6 +11,10 @@ PAST_WORK = re.compile(
     r"|\blast (?:time|session|week we)|\bprevious(?:ly)?\b(?! (?:year|quarter|month|close))|\bearlier\b|\bbefore\b|\bwe (?:discussed|talked|agreed|decided|said|used|did|tried|fixed|set)|\byou (?:said|told|ran|called|suggested|recommended|mentioned|found|computed|calculated|used)"
     r"|\bdid (?:we|you|i)\b|\bhave (?:we|you|i)\b|\bremember(?:ed)?\b|\btool calls?\b|which tool|how (?:did|was|were) .{0,40}(?:get|got|comput|calculat|deriv|obtain|fix)|where did .{0,40}(?:come|get)|\bi (?:told|asked|said|mentioned)\b|\brecall\b"
 )
+CALLS = re.compile(
+    r"调用|接口|工具|参数|(?:算|跑|导出|下载|生成|抓|爬|查|拉|取|写|存|回测|运行|执行|画)(?:出来|到)?(?:的|了|过|出)|失败|报错|出错|返回|结果|输出|文件|路径|命令|脚本|用(?:的|了)?(?:多少|什么|哪)"
+    r"|\b(?:ran|run|called?|computed|calculated|fetched|exported|parameters?|arguments?|output|returned|result|failed|error|commands?|script|file|path|tool)\b"
+)
 LATEST = re.compile(
     r"最新|目前|现在|当前|如今|眼下|此刻|今天|今日|实时|最近(?!的?[一二两三四五六七八九十\d])|\blatest\b|\bcurrent(?:ly)?\b|\bnow(?:adays)?\b|\bmost recent\b|\bup[- ]to[- ]date\b|\btoday\b|\bat the moment\b"
 )
@@ -35,10 +39,11 @@ _ZH_WORDS = """
 我们 你们 他们 咱们 大家 怎么 怎样 怎么样 如何 哪些 哪个 哪家 哪里 哪儿 哪种 哪年 这个 那个 这些 那些 这里 那里 这样 那样 一个 一些 一下 没有 能否 可以 可否 为什么 为何 为啥 多少 几个 是否 是不是 有没有 能不能
 请问 请 介绍 分别 什么 啥 的话 以及 或者 还是 而且 但是 不过 因为 所以 如果 就是 还有 关于 对于 根据 按照 帮 帮我 帮忙 给我 告诉 告诉我 说说 讲讲 谈谈 看看 查 查查 查下 查一下 看 说 讲 问 问一下 想 想要 想知道 知道
 觉得 认为 应该 需要 进行 情况 方面 时候 现在 目前 当前 最新 大概 大约 左右 到底 究竟 其实 好 好的 谢谢 麻烦 都 也 还 有 对 给 让 能 会 要 为 于 以 之 其 或 等 上 下 中 里 从 到 向 就 地 得 着 过 很 更 最 较 讲个 个 只 家 吗 呢 吧 啊 呀
+用 按 用多少 谁 谁家 哪只 哪支 哪份 几只 几次 几家 一共 总共 各 各是 比较 属于 还会 记 记过 写 写过 手上 手里 今年 去年 前年 明年 上个月 这个月 本月 上月 昨天 前天 昨晚 上周 本周 这周 最近 近期 如今 帮忙 一份 那份 那个 那只 那家
 上次 之前 以前 上回 刚才 记得 还记得 说过 聊过 问过 查过 提过 当时 来着 呢吗 多大 多高 多久 几 何 有什么 有哪些 是什么
 """
 _EN_WORDS = """
-pleas tell show give know want need like say said ask get look find check much mani one now current latest today what which who how last time previous earlier befor rememb recal we discuss mention let us help could would
+note remind mean recent latest yesterday year month week last pleas tell show give know want need like say said ask get look find check much mani one now current latest today what which who how last time previous earlier befor rememb recal we discuss mention let us help could would
 """
 _WORDS = frozenset(_ZH_WORDS.split()) | frozenset(_EN_WORDS.split())
 _CHARACTERS = frozenset("的了是吗呢吧哪什么怎这那和与在被把我你他她它您请谁啊呀嘛哦啥咱")

@@ -24,6 +24,8 @@ _ORIGIN = {"web": 0.85, "model": 0.95}
 def verdict(asked: Asked, one: Candidate) -> str:
     """Why the row is out, "" when it is in; score, reasons and flags are adjusted on the way."""
     row = one.row
+    if row.kind == "scene" and (row.extra.get("scene") or {}).get("status") == "proposed":
+        return "a draft nobody has confirmed yet"
     if one.words > 0:
         one.reasons.append("same words" if one.coverage else "related words")
     else:
@@ -41,6 +43,9 @@ def verdict(asked: Asked, one: Candidate) -> str:
     _metrics(asked, one)
     _periods(asked, one)
     _denial(asked, one)
+    if asked.calls and row.kind == "call":
+        one.score += 0.1
+        one.reasons.append("a call, as asked")
     if asked.people and row.layer != "L0" and asked.people.isdisjoint(one.holds):
         one.score *= 0.5
         one.off = True
@@ -59,7 +64,12 @@ def _entities(asked: Asked, one: Candidate) -> str:
         return "a ticker that only looks like the number"
     if asked.entities and entities:
         if entities.isdisjoint(asked.entities):
-            return "another company"
+            if entities.isdisjoint(asked.listings):
+                return "another company"
+            one.named = True
+            one.score += 0.2
+            one.reasons.append("same company, listed elsewhere")
+            return ""
         one.named = True
         one.score += 0.35
         one.reasons.append("same company")
@@ -69,17 +79,15 @@ def _entities(asked: Asked, one: Candidate) -> str:
         one.score *= 0.8
     elif asked.sectors:
         sectors = one.facet("sectors")
-        figures = asked.metrics | asked.families
-        told = bool(figures & one.facet("metrics"))
         if asked.sectors & sectors:
-            one.score += 0.2 if told or not figures else 0.05
+            one.score += 0.2
             one.named = True
             one.reasons.append("of that sector")
-        elif (entities or sectors) and not told:
+        elif entities or sectors:
             return "another sector"
-    elif asked.hinted & one.facet("sectors"):
+    elif asked.hinted & (one.facet("sectors") | entities):
         one.score += 0.1
-        one.reasons.append("of a sector it may mean")
+        one.reasons.append("of what it may mean")
     return ""
 
 
@@ -132,7 +140,8 @@ def _periods(asked: Asked, one: Candidate) -> None:
         return
     relations = {_relation(wanted, own) for wanted in asked.periods for own in told}
     if "same" in relations:
-        one.score += 0.2
+        # A year by itself says little: half of all rows are of this one.
+        one.score += 0.2 if one.named or any(token[0] != "~" for token in one.holds) else 0.05
         one.answers = True
         one.reasons.append("same period")
     elif "within" in relations:
@@ -161,6 +170,9 @@ def _relation(wanted: str, own: str) -> str:
 
 def _denial(asked: Asked, one: Candidate) -> None:
     if not asked.denies:
+        if one.answers and not asked.entities and polarity.says_no(one.normal):
+            one.score *= 0.9
+            one.reasons.append("says no")
         return
     if polarity.says_no(one.normal):
         one.score += 0.15

@@ -68,6 +68,7 @@ class Lexicon:
         self._twins: dict[str, tuple[str, ...]] = {}
         self._terms: Terms[_Ref] | None = None
         self._rank: dict[str, int] = {}
+        self._second: set[str] = set()
         self._learned: dict[str, str] = {}
         self._typos: typos.Typos | None = None
         self._shared: shortnames.Bearers | None = None
@@ -236,7 +237,9 @@ class Lexicon:
             )
             self._twins[item.id] = tuple(item.twins)
             self._sectors[item.id] = tuple(item.sectors)
-            if not item.second_listing:
+            if item.second_listing:
+                self._second.add(item.id)
+            else:
                 for sector in item.sectors:
                     members.setdefault(catalogue.sector_id(sector), []).append(item.id)
         self._members = {sector: tuple(ids) for sector, ids in members.items()}
@@ -250,7 +253,7 @@ class Lexicon:
             names = (
                 (name.lower(), entity.id)
                 for entity in list(self._entities.values())
-                if entity.kind == "stock"
+                if entity.kind == "stock" and entity.id not in self._second
                 for name in (entity.name, *entity.aliases)
             )
             shared = self._shared = shortnames.Bearers(names)

@@ -76,12 +76,13 @@ def _goes_first(asked: Asked, one: Candidate, other: Candidate, near: Near) -> s
         if one.row.trust != other.row.trust:
             return "better source" if one.row.trust > other.row.trust else ""
         return "newer" if one.at > other.at and not asked.names_time else ""
-    if one.at <= other.at or one.row.trust < other.row.trust or one.score < 0.4 * other.score:
+    if one.at <= other.at or one.row.trust < other.row.trust or one.score < 0.33 * other.score:
         return ""
     if not _one_matter(asked, one, other):
         return ""
     corrected = polarity.corrects(one.normal)
-    if one.coverage < (0.5 if corrected else 0.75) * other.coverage:
+    covers = one.coverage >= (0.5 if corrected else 0.75) * other.coverage
+    if not covers and not (corrected and one.cosine >= other.cosine):
         return ""
     if corrected and one.holds and one.holds >= other.holds:
         return "newer, and says so"

@@ -27,6 +27,8 @@ OUT = 0.4
 """What explicit recall leaves of the score of a row that automatic recall would leave out."""
 LOG = 0.8
 """The share of the floor that rows of the log must reach when past work is asked for: they are not prose."""
+SHORT_TIME = 32 * 86_400_000_000
+"""A time up to a month long, in microseconds: what is asked of it hardly stands in rows of another day."""
 _EVERY_STATE = ("live", "superseded", "expired")
 _SURE = 0.7
 
@@ -142,6 +144,9 @@ class Search:
                 if inside and start is not None and one.row.as_of is not None:
                     one.score += 0.1
                     one.reasons.append("of that time")
+                elif start is not None and end is not None and end - start <= SHORT_TIME:
+                    one.score *= 0.75
+                    one.reasons.append("of another time")
                 kept.append(one)
             elif inside and end is not None:
                 one.score += 0.1
@@ -173,12 +178,14 @@ class Search:
         log = self._judged(asked, self._gather(view, asked, ("L0",)), cut, strict=True)
         if not asked.past_work:
             return ranked + [one for one in log if one.coverage >= _SURE]
-        start, end = asked.span
-        for one in log:
-            if start is not None and end is not None and not start <= one.at < end:
-                one.score *= 0.6
-                one.off = True
-                one.reasons.append("of another time")
-        log.sort(key=lambda one: -one.score)
-        found = gate.passed(asked, log, cut, least=LOG * gate.need(asked))
-        return sorted([*ranked, *found], key=lambda one: -one.score) if found else ranked
+        # Calls are no prose: each kind is measured by its own best.
+        least = LOG * gate.need(asked)
+        found = [
+            one
+            for kind in ("call", "turn")
+            for one in gate.passed(asked, [row for row in log if row.row.kind == kind], cut, least=least)
+        ]
+        if not found:
+            return ranked
+        merged = sorted([*ranked, *found], key=lambda one: -one.score)
+        return gate.beside_the_best(merged, cut)
