@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -77,10 +77,12 @@ class Trash:
             if found is not None:
                 yield found
 
-    def find(self, name: str) -> Discarded:
-        """The newest one of that name, id or title. Raises NotFound."""
+    def find(self, name: str, owners: Collection[str] | None = None) -> Discarded:
+        """The newest one of that name, id or title, of one of these owners. Raises NotFound."""
         wanted = front.fold(name)
         for one in self:
+            if owners is not None and one.owner not in owners:
+                continue
             if name in (one.name, one.id, one.file) or front.fold(one.title) == wanted:
                 return one
         raise NotFound(name, "`hermes-memory trash list` shows what can be restored.")

@@ -6,12 +6,7 @@ when its scene is on disk; one that failed is tried again, and nothing a person 
 
 from __future__ import annotations
 
-import atexit
-import contextvars
-import threading
 import time
-import weakref
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
@@ -57,11 +52,7 @@ class SceneWriter:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self.state = StateFile(memory.folder)
-        self._waiting: deque[Callable[[], object]] = deque()
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
         self._looked = -_PAUSE
-        self._known_at_exit = False
 
     # -- in the background -------------------------------------------------------------------------------------------
 
@@ -79,36 +70,11 @@ class SceneWriter:
 
     def settle(self, timeout: float = 2.0) -> bool:
         """Wait for the work that is under way; False when it is not done in time (then it is done another day)."""
-        thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(timeout)
-            return not thread.is_alive()
-        return True
+        return self._memory.worker.settle(timeout)
 
     def _soon(self, work: Callable[[], object]) -> None:
-        if not self._memory.settings.scenes.draft:
-            return
-        context = contextvars.copy_context()  # one process may serve several homes, told apart by the context
-        with self._lock:
-            self._waiting.append(lambda: context.run(work))
-            if self._thread is None or not self._thread.is_alive():
-                if not self._known_at_exit:
-                    self._known_at_exit = True
-                    atexit.register(_settle, weakref.ref(self))
-                self._thread = threading.Thread(target=self._work, name="hermes-memory-scenes", daemon=True)
-                self._thread.start()
-
-    def _work(self) -> None:
-        while True:
-            with self._lock:
-                if not self._waiting:
-                    self._thread = None
-                    return
-                work = self._waiting.popleft()
-            try:
-                work()
-            except Exception as error:  # a scene is worth no conversation
-                self._memory.count("scene_failed", f"{type(error).__name__}: {error}")
+        if self._memory.settings.scenes.draft:
+            self._memory.worker.soon(work)
 
     # -- the work ----------------------------------------------------------------------------------------------------
 
@@ -123,6 +89,7 @@ class SceneWriter:
             made += found.scenes
             failed += found.failed
         self._tidy()
+        self._memory.snapshots.prune()
         return Passed(tuple(made), tuple(failed))
 
     def draft(self, owner: Owner, session: str, ask: scene_model.Ask | None = None) -> list[Scene]:
@@ -400,12 +367,6 @@ class SceneWriter:
     def _spent(self, answer: scene_model.Answer) -> None:
         self._memory.count("scene_model_calls")
         self._memory.count("scene_model_tokens", n=answer.input_tokens + answer.output_tokens)
-
-
-def _settle(writer: weakref.ref[SceneWriter]) -> None:
-    found = writer()
-    if found is not None:
-        found.settle()
 
 
 def _day(at: int) -> str:
