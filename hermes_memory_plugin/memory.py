@@ -23,6 +23,7 @@ from hermes_memory_plugin.home import memory_folder
 from hermes_memory_plugin.layers import facts, log
 from hermes_memory_plugin.layers.log import Half
 from hermes_memory_plugin.layers.notes import Notes
+from hermes_memory_plugin.layers.persona import Persona, PersonaRefused
 from hermes_memory_plugin.layers.scenes import Scenes
 from hermes_memory_plugin.owners import Owners
 from hermes_memory_plugin.recall.markdown import note_record, scene_record
@@ -39,8 +40,11 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.settings import Settings
     from hermes_memory_plugin.upkeep.archive import Archive
     from hermes_memory_plugin.upkeep.embed import Embedding, Plan
+    from hermes_memory_plugin.upkeep.mirror import Mirror
     from hermes_memory_plugin.upkeep.scene_model import Ask
     from hermes_memory_plugin.upkeep.scenes import SceneWriter
+    from hermes_memory_plugin.upkeep.snapshots import Snapshots
+    from hermes_memory_plugin.upkeep.worker import Worker
 
 _FACT_FIELDS = {field.name for field in fields(Fact)}
 _NOTE_TYPE = {"preference": "user", "fact": "reference", "conclusion": "project", "holding": "project"}
@@ -62,6 +66,7 @@ class Memory:
         self.owners = Owners(self.folder)
         self.notes = Notes(self.folder / "notes")
         self.scenes = Scenes(self.folder / "scenarios")
+        self.persona = Persona(self.home)
         self.events: Counter[str] = Counter()
         """What this process counted since it opened the memory."""
         redact = hooks.pipe if hooks and hooks.has("redact") else None
@@ -95,8 +100,8 @@ class Memory:
         if self._closed:
             return
         self._closed = True
-        if "drafts" in self.__dict__:
-            self.drafts.settle()
+        if "worker" in self.__dict__:
+            self.worker.close()
         self._flush_audits()
         if "archive" in self.__dict__ or self._journal.name:
             self.archive.close()
@@ -182,6 +187,27 @@ class Memory:
             else None,
             count=self.count,
         )
+
+    @cached_property
+    def worker(self) -> Worker:
+        """Who does what need not be done at once."""
+        from hermes_memory_plugin.upkeep.worker import Worker
+
+        return Worker(lambda error: self.count("upkeep_failed", f"{type(error).__name__}: {error}"))
+
+    @cached_property
+    def mirror(self) -> Mirror:
+        """What keeps the rows of L3 as Hermes' memory files are."""
+        from hermes_memory_plugin.upkeep.mirror import Mirror
+
+        return Mirror(self)
+
+    @cached_property
+    def snapshots(self) -> Snapshots:
+        """What each session sees as it was when the session began."""
+        from hermes_memory_plugin.upkeep.snapshots import Snapshots
+
+        return Snapshots(self)
 
     @cached_property
     def drafts(self) -> SceneWriter:
@@ -277,6 +303,10 @@ class Memory:
         rows = self.reader.named(id_or_title, self.keys(owner))
         if not rows:
             raise NotFound(id_or_title, "Look it up first: `recall` shows handles; a query is not a title.")
+        theirs = next((row for row in rows if row.layer == "L3"), None)
+        if theirs is not None:
+            file = self.persona.folder / str(theirs.extra.get("file") or "MEMORY.md")
+            raise PersonaRefused(file, "this entry is Hermes' own; its memory tool removes it, and recall follows")
         ids = [row.id for row in rows]
         if not dry_run:
             for row in rows:
@@ -287,6 +317,23 @@ class Memory:
             if any(row.layer in ("L0", "L1") for row in rows):
                 self.drafts.without(rows)
         return ids
+
+    def restore(self, name: str, *, owner: Owner | None = None) -> str:
+        """Bring a forgotten note or scene back from the trash, by title, id or file; returns its id, a new one.
+
+        Raises NotFound when the owner forgot nothing of that name within the last 30 days.
+        """
+        found = self.notes.trash.find(name, self.keys(owner))
+        kind = "scene" if found.folder == self.scenes.folder.name else "note"
+        if kind == "scene":
+            scene = self.scenes.restore(found)
+            note, record = scene.note, scene_record(self.folder, scene)
+        else:
+            note = self.notes.restore(found)
+            record = note_record(self.folder, note)
+        self._journal.append(kind, record, owner=note.owner.key)
+        self._wrote()
+        return note.id
 
     def candidates(self, query: str, *, owner: Owner | None = None, limit: int = 10) -> list[str]:
         """Ids a person could mean with `query`, best first: the preview before a `forget`."""
@@ -300,10 +347,24 @@ class Memory:
         id: str | None = None,
         as_of: datetime | str | None = None,
         owner: Owner | None = None,
+        origin: str = "user",
+        tickers: Sequence[str] = (),
+        sectors: Sequence[str] = (),
+        period: str = "",
     ) -> str:
         """Write a scene (`memory/scenarios/*.md`) and return its id; the same title is replaced."""
         owner = owner or Owner()
-        scene = self.scenes.save(title, body, id=id or "", as_of=facts.as_moment(as_of), owner=owner)
+        scene = self.scenes.save(
+            title,
+            body,
+            id=id or "",
+            as_of=facts.as_moment(as_of),
+            owner=owner,
+            origin=origin,
+            tickers=tickers,
+            sectors=sectors,
+            period=period,
+        )
         self._journal.append("scene", scene_record(self.folder, scene), owner=owner.key)
         self._wrote()
         return scene.note.id
@@ -403,6 +464,7 @@ class Memory:
     ) -> Recall:
         """The automatic recall of a running turn: budget and repeats are judged by the live transcript."""
         from hermes_memory_plugin.recall import block, budget
+        from hermes_memory_plugin.upkeep.snapshots import joined
 
         limits = self.settings.recall
         characters = (
@@ -417,6 +479,8 @@ class Memory:
         ]
         if history and history[-1].strip() == message.text.strip():
             history.pop()
+        self.mirror.soon()
+        persona, hidden = self.snapshots.beside(session, turn.hidden, message.text, turn.present)
         result = self.recaller.recall(
             message.text,
             mode="automatic",
@@ -431,29 +495,34 @@ class Memory:
                 turn.window,
                 share=limits.share,
                 later_share=limits.later_share,
-                already=turn.already,
+                already=turn.already + budget.tokens(persona),
                 first=turn.first,
-                characters=characters,
+                characters=max(0, characters - len(persona)),
             ),
             present=turn.present,
-            shown=turn.shown_by_host,
+            shown=(*turn.shown_by_host, *hidden),
             hurried=True,
             degraded=f"hermes-memory: {notice[1]}" if notice else "",
         )
         if result.block and notice:
             said.add(notice[0])
+        if persona:
+            whole = joined(persona, result.block)
+            result = replace(result, block=whole, tokens=budget.tokens(whole))
         return result
 
     def notices(self) -> list[tuple[str, str]]:
-        """What the user should know of degraded service: (key, one sentence)."""
+        """What the user should know of degraded service and full files: (key, one sentence)."""
         from hermes_memory_plugin.upkeep.health import DEGRADED
+        from hermes_memory_plugin.upkeep.mirror import pressure
 
         counted = [
             (name, f"{meaning} ({self.events[name]}x)")
             for name, meaning in DEGRADED.items()
             if self.events[name]
         ]
-        return [*counted, *((str(error), str(error)) for error in self.setting_errors())]
+        errors = ((str(error), str(error)) for error in self.setting_errors())
+        return [*counted, *errors, *pressure(self)]
 
     def trace(self, tool_call_id: str, *, owner: Owner | None = None) -> ToolTrace | None:
         """The stored call of that id or handle; None when there is none the owner may see."""
@@ -514,6 +583,7 @@ class Memory:
         """A session lineage was seen for the first time: warm what its first recall needs."""
         self.embedding.warm()
         self.reader.warm()
+        self.mirror.soon()
         self.drafts.look(ask)
 
     def workspace(self, session: Session, *, folder: str = "") -> WorkspaceMemory:
@@ -531,6 +601,7 @@ class Memory:
     def end(self, session: Session, *, ask: Ask | None = None) -> None:
         """A session lineage ended: what it found out becomes a scene, soon. `ask`: the host's model."""
         self._flush_audits()
+        self.mirror.soon()
         self.drafts.ended(session, ask)
         self._said.pop(session.id, None)
         self._begun.discard(session.id)

@@ -14,7 +14,9 @@ from hermes_memory_hookspecs import Compaction, Injection, Session, ToolTrace, T
 from hermes_memory_plugin.extensions import OURS, Hooks
 
 if TYPE_CHECKING:
+    from hermes_memory_plugin.layers.persona import Target
     from hermes_memory_plugin.memory import Memory
+    from hermes_memory_plugin.upkeep.scene_model import Ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,10 @@ class TurnContext:
     """The host's own limit for one injection, when it is below the setting."""
     shown_by_host: tuple[str, ...] = field(default=())
     """Entries of MEMORY.md and USER.md the model sees anyway."""
+    hidden: frozenset[Target] = frozenset()
+    """Which of the two files the host does not show this session."""
+    ask: Ask | None = None
+    """The host's own model, where it lends it."""
 
 
 current: ContextVar[TurnContext] = ContextVar("hermes_memory_turn")
@@ -68,7 +74,8 @@ class MemoryPlugin:
     @hookimpl
     def on_session_start(self, session: Session) -> None:
         """Freeze what the session may rely on and warm what the first recall needs."""
-        self.memory_of(current.get().home).begin(session)
+        turn = current.get()
+        self.memory_of(turn.home).begin(session, ask=turn.ask)
 
     @hookimpl
     def before_user_message(
@@ -97,8 +104,9 @@ class MemoryPlugin:
 
     @hookimpl
     def on_session_end(self, session: Session) -> None:
-        """Hand everything acknowledged to the ledgers."""
-        self.memory_of(current.get().home).end(session)
+        """Hand everything acknowledged to the ledgers, and let what was found out become a scene."""
+        turn = current.get()
+        self.memory_of(turn.home).end(session, ask=turn.ask)
 
 
 class Runtime:

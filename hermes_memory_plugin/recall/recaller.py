@@ -16,7 +16,7 @@ from hermes_memory_plugin.recall.asked import Asked
 from hermes_memory_plugin.recall.candidate import Candidate, Found
 from hermes_memory_plugin.recall.meaning import Encoding, Meaning
 from hermes_memory_plugin.recall.search import Search
-from hermes_memory_plugin.recall.standing import preferences
+from hermes_memory_plugin.recall.standing import plain, preferences
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.recall.index_row import Row
@@ -101,7 +101,7 @@ class Recaller:
             limits = settings.recall
             found = search.automatic(asked, facts=limits.max_facts, scenes=limits.max_scenes)
             rows = list(found.rows)[:limit] if limit else list(found.rows)
-            picked, found = self._without_repeats(rows, found, keys, present)
+            picked, found = self._without_repeats(rows, found, keys, present, shown)
             # Whoever asks what to buy must hear the rules, also where no session says whether he has.
             wanted = (standing or asked.pick) and not found.aside
             rules = (
@@ -149,11 +149,20 @@ class Recaller:
         return Meaning(encoding, question, within, limits.fusion, limits.second_pass, self._count)
 
     def _without_repeats(
-        self, rows: list[Candidate], found: Found, keys: frozenset[str] | None, present: frozenset[str]
+        self,
+        rows: list[Candidate],
+        found: Found,
+        keys: frozenset[str] | None,
+        present: frozenset[str],
+        shown: Sequence[str] = (),
     ) -> tuple[list[Picked], Found]:
         """Rows that are in the transcript already stay out; one that took the place of such a row says so."""
         picked, cut = [], list(found.cut)
+        visible = {plain(text) for text in shown}
         for one in rows:
+            if visible and plain(one.row.text) in visible:
+                cut.append(Cut(one.row.id, "the host shows it"))
+                continue
             handle = self._reader.index.handle(one.row)
             if handle in present or one.row.id in present:
                 cut.append(Cut(one.row.id, "already in the conversation"))

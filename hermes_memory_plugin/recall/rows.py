@@ -171,6 +171,31 @@ class Rows:
             )
         ]
 
+    def _persona(self, record: Record) -> list[Change]:
+        """An entry of the host's own memory files: found when asked for, never a rule of its own."""
+        data = record.data
+        text = str(data.get("text") or "")
+        gist = self._read(text)
+        return [
+            Add(
+                Row(
+                    id=str(data["id"]),
+                    layer="L3",
+                    kind="persona",
+                    text=text[:SHOWN],
+                    owner=record.owner,
+                    source=str(data.get("file") or ""),
+                    created=record.at,
+                    weights=gist.weights(),
+                    scope=gist.scope,
+                    origin="model",
+                    trust=1,
+                    **self._vector(text),
+                    extra=_kept(data, ("target", "file", "call")) | gist.extra(),
+                )
+            )
+        ]
+
     def _gone(self, record: Record) -> list[Change]:
         """A file somebody deleted by hand: gone, but it may come back."""
         return [Remove(tuple(str(one) for one in record.data.get("ids") or ()), forever=False)]

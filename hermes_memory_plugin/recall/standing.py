@@ -37,23 +37,23 @@ def preferences(
         kinds=("preference",),
         projects=("", project) if project else ("",),
     )
-    seen = {_plain(text) for text in shown}
+    seen = {plain(text) for text in shown}
     kept: list[Row] = []
     for row in sorted(rows, key=lambda row: row.as_of or row.created, reverse=True):
-        plain = _plain(row.text)
+        words = plain(row.text)
         if (
             row.origin not in _ORIGINS
-            or not plain
-            or any(plain in text or text in plain for text in seen if text)
+            or not words
+            or any(words in text or text in words for text in seen if text)
         ):
             continue
-        seen.add(plain)
+        seen.add(words)
         kept.append(row)
         if len(kept) == limit:
             break
     return kept
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Without spaces and punctuation, so that one rule written twice is seen as one."""
     return "".join(character for character in normalise(text) if character.isalnum())
