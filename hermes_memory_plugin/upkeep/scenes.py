@@ -124,6 +124,18 @@ class SceneWriter:
         """Sessions whose draft failed, the newest last."""
         return list(self.state.read().failed.values())
 
+    def confirm(self, scene: Scene) -> Scene:
+        """A person stands behind the scene: it is active from now on, and stays ours to go on with if it was."""
+        with self.state.changing(wait=5.0) as state:
+            ours = self._ours(scene.note.path, state)
+            confirmed = self._memory.scenes.confirm(scene)
+            if ours:
+                return self._wrote(confirmed, state, state.files[scene.note.path.name].sessions)
+        memory = self._memory
+        memory.journal.append("scene", scene_record(memory.folder, confirmed), owner=confirmed.note.owner.key)
+        memory.reader.refresh()
+        return confirmed
+
     def without(self, rows: list[Row]) -> list[str]:
         """Rows were forgotten: take what rests on them out of our scenes. Returns files of people that still cite them."""
         gone = {str(row.extra.get("call") or row.id) for row in rows} | {row.id for row in rows}
