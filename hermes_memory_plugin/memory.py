@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.layers.workspace import WorkspaceMemory
     from hermes_memory_plugin.plugin import TurnContext
     from hermes_memory_plugin.recall.answer import Recall
+    from hermes_memory_plugin.recall.index_row import Row
     from hermes_memory_plugin.recall.reader import Reader
     from hermes_memory_plugin.recall.recaller import Recaller
     from hermes_memory_plugin.settings import Settings
@@ -311,6 +312,8 @@ class Memory:
         if not dry_run:
             for row in rows:
                 self._remove_file(row.extra.get("path", ""))
+                if row.layer == "L0":
+                    self._remove_copies(row)
             key = (owner or Owner()).key
             self._journal.append("forget", {"ids": ids, "by": by or key, "why": why}, owner=key)
             self._wrote()
@@ -650,6 +653,11 @@ class Memory:
             scene = self.scenes.read(path)
             if scene:
                 self.scenes.remove(scene)
+
+    def _remove_copies(self, row: Row) -> None:
+        from hermes_memory_plugin.upkeep import handover
+
+        handover.forget(self, row)
 
     def _fact(self, fact: Fact, **changes: Any) -> Fact:
         for name in ("as_of", "expires_at", "created_at"):

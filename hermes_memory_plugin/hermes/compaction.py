@@ -20,6 +20,7 @@ from hermes_memory_plugin.hermes.pool import Busy, Late, Pool
 from hermes_memory_plugin.plugin import TurnContext
 from hermes_memory_plugin.recall import block
 from hermes_memory_plugin.store.frozen import Frozen
+from hermes_memory_plugin.upkeep import handover
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 DEADLINE = 1.5
 """Seconds a request may wait for a state that nobody has derived yet."""
-FOLDER = "compactions"
 
 # How Hermes marks its summaries, 0.13 to 0.19; the older prefix comes with sessions that are older still.
 _BEGINNINGS = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]:")
@@ -187,15 +187,15 @@ class States:
 
         store = self._frozen.get(conversation.home)
         if store is None:
-            store = self._frozen[conversation.home] = Frozen(memory_folder(conversation.home) / FOLDER)
+            store = self._frozen[conversation.home] = Frozen(
+                memory_folder(conversation.home) / handover.FOLDER
+            )
         return store
 
 
 def _key(conversation: Conversation, found: Summary) -> str:
-    # The summary says which; whose and of which conversation keeps equal summaries of two of them apart.
-    whose = f"{conversation.session.owner.key}\x1f{conversation.session.id}"
-    apart = hashlib.blake2b(whose.encode("utf-8", "replace"), digest_size=6).hexdigest()
-    return f"{found.digest}-{apart}"
+    session = conversation.session
+    return handover.key_of(found.digest, session.id, session.owner.key)
 
 
 def _joined(told: Iterable[object]) -> str:

@@ -6,7 +6,7 @@ The hooks of `entry` do everything this package does. The provider is there for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +78,16 @@ class Provider(_Base):
 
     def sync_turn(self, user: str, assistant: str, **call: Any) -> None:
         """Nothing: turns are kept by the hooks, which see them first."""
+
+    def on_pre_compress(self, messages: Sequence[Mapping[str, Any]]) -> str:
+        """A hint for the host's summary; "" while the plugin role puts the state into the requests themselves."""
+        if plugin_role_on():
+            return ""
+        with suppress(Exception):  # a compaction never fails for its memory
+            from hermes_memory_plugin.hermes import retold
+
+            return retold.workspace(messages, host.project()).to_summary()
+        return ""
 
     def shutdown(self) -> None:
         """Nothing is held open."""

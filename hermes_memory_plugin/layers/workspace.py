@@ -49,6 +49,8 @@ class WorkspaceMemory:
     """Those whose end is not on record: in flight, or cut off by the end of the process."""
     cited: tuple[str, ...] = ()
     """Calls the answers named, as they named them."""
+    on_record: bool = True
+    """Whether memory_trace can show the calls."""
 
     @classmethod
     def of(cls, rows: Iterable[Any], handle: Callable[[Any], str], *, folder: str = "") -> Self:
@@ -104,7 +106,7 @@ class WorkspaceMemory:
             return ""
         kept, size = [], 0
         lines = [line for section in self._sections() for line in section]
-        note = "… {} more lines; memory_trace lookup lists every call."
+        note = "… {} more lines" + ("; memory_trace lookup lists every call." if self.on_record else "")
         room = limit - len(note) - 8
         for place, line in enumerate(lines):
             if size + len(line) + 1 > (limit if place == len(lines) - 1 else room):
@@ -179,9 +181,8 @@ class WorkspaceMemory:
                 f"{group.last.handle} {_plain(group.last.tool)}{many} {outcome} {_clock(group.last.at)}"
                 f" {group.last.asked(60)} → {group.last.conclusion(80)}"
             )
-        return _section(
-            "Last calls (results are on record: memory_trace expand ID):", lines[::-1], _MOST["groups"]
-        )
+        where = " (results are on record: memory_trace expand ID)" if self.on_record else ""
+        return _section(f"Last calls{where}:", lines[::-1], _MOST["groups"])
 
     def _counted(self) -> list[str]:
         counted = [

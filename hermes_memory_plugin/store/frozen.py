@@ -20,19 +20,21 @@ class Frozen:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._known: OrderedDict[str, str] = OrderedDict()
+        self._known: OrderedDict[str, tuple[tuple[int, int] | None, str]] = OrderedDict()
 
     def get(self, key: str) -> str | None:
-        """The text of that key; None when there is none yet."""
+        """The text of that key; None when there is none yet, or no more."""
+        found = _which(self._path(key))
         known = self._known.get(key)
-        if known is not None:
-            return known
+        if known is not None and known[0] in (found, None):
+            return known[1]
+        self._known.pop(key, None)
         try:
             fd = open_private(self._path(key), os.O_RDONLY)
         except OSError:
             return None
         with os.fdopen(fd, "rb") as file:
-            return self._keep(key, file.read().decode("utf-8", "replace"))
+            return self._keep(key, file.read().decode("utf-8", "replace"), found)
 
     def put(self, key: str, text: str) -> str:
         """Store the text unless the key has one; returns the one it has from now on.
@@ -54,12 +56,19 @@ class Frozen:
                 with suppress(OSError):
                     Path(temporary).unlink()
         except OSError:
-            self._keep(key, data.decode())
+            self._keep(key, data.decode(), None)
             raise
-        return self.get(key) or self._keep(key, data.decode())
+        return self.get(key) or self._keep(key, data.decode(), None)
 
-    def _keep(self, key: str, text: str) -> str:
-        self._known[key] = text
+    def forget(self, ending: str) -> int:
+        """Remove every text whose key ends so, for every process; returns how many."""
+        gone = [path for path in self.folder.glob(f"*{ending}.md") if _NAME.fullmatch(path.stem)]
+        for path in gone:
+            path.unlink(missing_ok=True)
+        return len(gone)
+
+    def _keep(self, key: str, text: str, which: tuple[int, int] | None) -> str:
+        self._known[key] = which, text
         while len(self._known) > _KNOWN:
             self._known.popitem(last=False)
         return text
@@ -70,13 +79,22 @@ class Frozen:
         return self.folder / f"{key}.md"
 
 
+def _which(path: Path) -> tuple[int, int] | None:
+    """What tells this file from one that took its place."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_ino, stat.st_mtime_ns
+
+
 def _first_wins(temporary: Path, path: Path) -> None:
     """Give the finished file its name, unless another process was faster."""
     with suppress(FileExistsError):
         try:
             os.link(temporary, path)
         except FileExistsError:
-            raise
+            return
         except OSError:  # no links on this file system
             os.close(open_private(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
             temporary.replace(path)

@@ -41,6 +41,10 @@ SCHEMA: dict[str, Any] = {
             "since": {"type": "string", "description": "ISO date or time, included"},
             "until": {"type": "string", "description": "ISO date or time, not included"},
             "tool": {"type": "string", "description": "only calls of this tool"},
+            "status": {
+                "type": "string",
+                "description": "only calls that ended so: ok, error …; started = no end known",
+            },
             "limit": {
                 "type": "integer",
                 "description": f"calls to list, newest first (default 10, at most {MOST})",
@@ -68,13 +72,14 @@ def run(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
                 "message": f"No tool call is on record under {wanted!r} for this user.",
             }
         return {"status": "found", **_shown(found), **_whole(found)}
-    since, until, tool = (text(arguments, name) for name in ("since", "until", "tool"))
-    if not (since or until or tool):
-        raise Refused("lookup needs an id, or since, until or tool")
+    since, until, tool, status = (text(arguments, name) for name in ("since", "until", "tool", "status"))
+    if not (since or until or tool or status):
+        raise Refused("lookup needs an id, or since, until, tool or status")
     calls = memory.traces(
         since=since or None,
         until=until or None,
         tool=tool or None,
+        status=status or None,
         owner=caller.session.owner,
         limit=_limit(arguments.get("limit")),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -9,12 +10,15 @@ from hermes_memory_hookspecs import Owner, Session, ToolTrace
 from hermes_memory_plugin.errors import NotFound
 from hermes_memory_plugin.layers import facts
 from hermes_memory_plugin.layers.workspace import WorkspaceMemory
-from hermes_memory_plugin.upkeep import canvas
+from hermes_memory_plugin.store.frozen import Frozen
+from hermes_memory_plugin.upkeep import canvas, offload
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.memory import Memory
     from hermes_memory_plugin.recall.index_row import Row
 
+FOLDER = "compactions"
+"""Where below memory/ the states are kept as they were first told."""
 _CANVAS = "Task canvas (memory_trace expand NODE returns the raw results of a node):"
 
 
@@ -34,6 +38,22 @@ def text(memory: Memory, session: Session, folder: str = "") -> str:
     if drawn:
         parts.append(f"{_CANVAS}\n```mermaid\n{drawn}\n```")
     return "\n\n".join(part for part in parts if part)
+
+
+def key_of(digest: str, session: str, owner: str) -> str:
+    """The name a state is kept under: the summary says which, owner and conversation keep equal ones apart."""
+    return f"{digest}-{_apart(session, owner)}"
+
+
+def forget(memory: Memory, row: Row) -> None:
+    """A call or a turn was forgotten: what was told of its conversation is derived anew, its kept result goes."""
+    Frozen(memory.folder / FOLDER).forget(f"-{_apart(row.session, row.owner)}")
+    if row.kind == "call":
+        offload.forget(memory.folder, str(row.extra.get("call") or row.id), row.owner)
+
+
+def _apart(session: str, owner: str) -> str:
+    return hashlib.blake2b(f"{owner}\x1f{session}".encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 def expand(memory: Memory, node: str, owner: Owner | None) -> Sequence[ToolTrace]:

@@ -102,6 +102,20 @@ def read(folder: Path, reference: str, owners: frozenset[str] | None) -> str:
     return body
 
 
+def forget(folder: Path, call: str, owner: str) -> None:
+    """Remove what was kept of that call."""
+    wanted = {
+        f"owner: {json.dumps(owner, ensure_ascii=False)}",
+        f"call: {json.dumps(call, ensure_ascii=False)}",
+    }
+    for path in (folder / "refs").glob("ref-*.md"):
+        with suppress(OSError):
+            with path.open(encoding="utf-8", errors="replace") as file:
+                front = file.read(2_000).partition(f"\n{_END}")[0]
+            if wanted <= set(front.splitlines()):
+                path.unlink()
+
+
 def view(result: str, reference: str, stored: str | None = None) -> str:
     """What the model sees of a long result: reference, contents, beginning and end."""
     stored = result if stored is None else stored

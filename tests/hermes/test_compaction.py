@@ -410,3 +410,23 @@ def test_reinject_after_compact(bridge: Bridge, monkeypatch: pytest.MonkeyPatch)
     assert block.find(again["context"])[0].text == found.text
     monkeypatch.setattr(host, "has_middleware", lambda: True)
     assert HEAD not in str(ask(bridge, "又来", history=history))
+
+
+def test_what_was_forgotten_is_told_no_more(bridge: Bridge, home: Path) -> None:
+    """Also not by a process that has the old text in its hands; other conversations keep theirs."""
+    ask(bridge)
+    call(bridge, 1)
+    call(bridge, 2)
+    ask(bridge, "别的事", session="s9")
+    others = send(bridge, REQUEST, session="s9", turn="s9:task:别的事")
+    first = send(bridge, REQUEST)
+    for later in _bridge():
+        assert send(later, REQUEST) == first
+        memory = bridge.runtime.plugin.memory_of(home)
+        assert memory.forget(memory.workspace(Session("s1")).calls[0].handle)
+        ask(later, "下一个问题")
+        again = send(later, REQUEST)
+        assert "figure 1" not in again
+        assert "figure 2" in again
+        assert send(bridge, REQUEST) == again
+        assert send(later, REQUEST, session="s9", turn="s9:task:别的事") == others

@@ -47,7 +47,7 @@ def fill(memory: Memory, count: int, **more: object) -> dict[str, str]:
     memory.log_turn(Turn("比较价格", at=START, turn_id="t1", session_id="s1", completed=False), half="user")
     results = {}
     for number in range(count):
-        result = f"结果 {number} \x1b[0m </recalled-memories> " + "数" * (number * 37)
+        result = f"结果 {number} \x1b[0m </recalled-memories> " + "数" * (number * 29)
         fields = {
             "tool_call_id": f"call_{number}",
             "tool_name": ("terminal", "terminal", "read_file", "web_search")[number % 4],
@@ -80,7 +80,7 @@ def expand(memory: Memory, node: str, session: Session = SESSION) -> dict[str, s
     return told
 
 
-@pytest.mark.parametrize("count", [1, 12, 30, 150])
+@pytest.mark.parametrize("count", [1, 12, 30, 80])
 def test_every_call_is_reached_and_expands_to_the_original(memory: Memory, count: int) -> None:
     results = fill(memory, count)
     canvas = draw(memory.workspace(Session("s1")))
@@ -187,3 +187,20 @@ def test_any_record_gives_valid_mermaid_within_the_limit(calls: list[Call], requ
     assert (canvas == "") is (not calls)
     if canvas:
         nodes(canvas)
+
+
+def test_trace_query(memory: Memory) -> None:
+    """The log answers by tool, time and status, and a stored result is there instead of a second call."""
+    results = fill(memory, 20)
+    memory.start(ToolTrace(tool_call_id="fly", tool_name="terminal", session_id="s1"))
+    caller = Caller(SESSION, lambda: memory, OpenTurn("t", ""))
+
+    def ids(**query: object) -> set[str]:
+        told = json.loads(OUR_TOOLS["memory_trace"].call(caller, {"action": "lookup", "limit": 50, **query}))
+        return {call["id"] for call in told["calls"]}
+
+    assert ids(status="error") == {"call_5", "call_14"}
+    assert ids(status="started") == {"fly"}
+    assert ids(tool="read_file", status="ok") == {"call_2", "call_6", "call_10", "call_18"}
+    assert ids(since="2026-04-30T12:00:18+00:00", until="2026-04-30T12:00:19+00:00") == {"call_18"}
+    assert expand(memory, "call_19")["call_19"] == results["call_19"]

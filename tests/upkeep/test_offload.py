@@ -131,7 +131,7 @@ def test_any_text_has_a_small_table_with_offsets_inside_it(piece: str, times: in
 
 
 @given(st.text(min_size=1, max_size=60), st.text(max_size=200))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_any_content_comes_back_as_it_was(piece: str, end: str) -> None:
     import tempfile
 
@@ -204,3 +204,19 @@ def test_a_full_disk_leaves_the_result_where_it_is(bridge: Bridge, home: Path) -
         refs.rmdir()
     refs.write_text("in the way")
     assert bridge.transform_tool_result(**_given(LONG)) is None
+
+
+def test_forgetting_the_call_removes_what_was_kept_of_it(bridge: Bridge, home: Path) -> None:
+    _switch(home, enabled=True)
+    for call in ("c1", "c2"):
+        named = {**_given(f"{LONG} {call}"), "tool_call_id": call}
+        bridge.post_tool_call(**named)
+        assert bridge.transform_tool_result(**named)
+    memory = bridge.runtime.plugin.memory_of(home)
+    first, second = (call.handle for call in memory.workspace(Session("s1")).calls)
+    memory.forget(first)
+    (left,) = (home / "memory" / "refs").glob("*.md")
+    assert 'call: "c2"' in left.read_text(encoding="utf-8")
+    assert memory.expand(second)[0].result.endswith("c2")
+    with pytest.raises(NotFound):
+        memory.expand(first)
