@@ -313,7 +313,7 @@ def _people(memory: Memory) -> set[str]:
 
 
 def _title(entry: str) -> str:
-    first = re.split(r"[。.；;:：,，\n]", entry.strip(), maxsplit=1)[0].strip()
+    first = re.split(r"[。；;:：,，\n]|[.](?=\s|$)", entry.strip(), maxsplit=1)[0].strip()
     return (first or entry.strip())[:40]
 
 
