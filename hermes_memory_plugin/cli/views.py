@@ -103,16 +103,26 @@ def status_page(out: Console, status: Mapping[str, Any]) -> None:
             ),
             ("index", f"{index.get('rows', 0):,} rows, generation {index.get('generation', 0)}"),
             ("journals", f"{len(journals)} ({_size(waiting)})"),
+            ("scenes", _scenes(status.get("scenes") or {})),
             ("ledgers", ", ".join(f"{name} {_size(one.get('bytes', 0))}" for name, one in ledgers.items())),
             *((("offload", kept),) if offload.get("results") else ()),
         ),
     )
+    for notice in status.get("notices") or ():
+        out.print(Text(f"! {one_line(notice)}", style="yellow"))
     for name, count in (status.get("degraded") or {}).items():
         out.print(Text(f"! {name}: {count} in the last week", style="yellow"))
     for problem in status.get("problems") or ():
         out.print(Text(f"✗ {one_line(problem)}", style="red"))
     if not status.get("problems") and not status.get("degraded"):
         out.print(Text("✓ no problems, nothing degraded", style="green"))
+
+
+def _scenes(found: Mapping[str, Any]) -> str:
+    asked = found.get("model_calls", 0)
+    model = f", {asked} asked of the model ({found.get('model_tokens', 0):,} tokens)" if asked else ""
+    waiting = f", {found['waiting']} waiting to be tried again" if found.get("waiting") else ""
+    return f"{found.get('written', 0)} written this week{model}{waiting}"
 
 
 def _without_probe(owners: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 from hermes_memory_hookspecs import ToolTrace, Turn, UserMessage
 from hermes_memory_plugin import plugin
-from hermes_memory_plugin.hermes import compaction, host, pairing, transcript
+from hermes_memory_plugin.hermes import compaction, host, lent, pairing, transcript
 from hermes_memory_plugin.hermes.arguments import as_dict, as_text, number, status, surrogate, text
 from hermes_memory_plugin.hermes.injection import LIMIT, Injector
 from hermes_memory_plugin.hermes.lineage import Conversation, OpenTurn
@@ -24,6 +24,7 @@ from hermes_memory_plugin.hermes.sessions import Sessions
 from hermes_memory_plugin.layers import log
 from hermes_memory_plugin.recall import block
 from hermes_memory_plugin.tools import OUR_TOOLS, Caller
+from hermes_memory_plugin.upkeep import mirror
 
 _log = logging.getLogger(__name__)
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -114,9 +115,34 @@ class Bridge:
             kind=conversation.session.kind,
         )
 
-    @_isolated
     def post_tool_call(self, **arguments: Any) -> None:
         """A tool call ended; it is on record when this returns."""
+        if text(arguments, "tool_name") == mirror.TOOL:
+            self._remembered(arguments)
+        self._ended(**arguments)
+
+    def _remembered(self, arguments: dict[str, Any]) -> None:
+        """The host's own memory tool ended, in the review fork too: what it had no room for is kept, the rest followed."""
+        try:
+            home = host.home()
+            conversation = self.sessions.met(home, arguments)
+            if conversation is None:
+                return
+            memory, call = self.runtime.plugin.memory_of(home), text(arguments, "tool_call_id")
+            mirror.overflow(
+                memory,
+                as_dict(arguments.get("args")),
+                as_text(arguments.get("result")),
+                conversation.session,
+                call,
+                review=host.in_review(),
+            )
+            memory.mirror.soon(call=call)
+        except Exception as error:
+            self._count(host.home(), "hook_failed", f"memory tool: {type(error).__name__}: {error}"[:300])
+
+    @_isolated
+    def _ended(self, **arguments: Any) -> None:
         home = host.home()
         conversation = self.sessions.met(home, arguments) or self.sessions.meet(home, arguments)
         name = text(arguments, "tool_name")
@@ -273,9 +299,8 @@ class Bridge:
 
     def _end(self, conversation: Conversation) -> None:
         self._interrupted(conversation, conversation.close())
-        self.runtime.call(
-            "on_session_end", plugin.TurnContext(conversation.home), session=conversation.session
-        )
+        context = plugin.TurnContext(conversation.home, ask=lent.asker())
+        self.runtime.call("on_session_end", context, session=conversation.session)
 
     def _count(self, home: Path, name: str, detail: str) -> None:
         self.runtime.count(home, name, detail)

@@ -26,13 +26,16 @@ HOOKS = (
     "subagent_start",
 )
 _registered: weakref.WeakSet[Any] = weakref.WeakSet()
+_context: Any = None
 
 
 def register(ctx: Any) -> None:
     """Connect this package to one Hermes plugin context; a second call with the same one does nothing."""
     if ctx in _registered:
         return
+    global _context
     _registered.add(ctx)
+    _context = ctx
     known = _known_hooks()
     for name in HOOKS:
         if known is None or name in known:
@@ -46,6 +49,11 @@ def register(ctx: Any) -> None:
         ctx.register_skill(
             "memory", skill, "How this agent's layered memory works and when to use which part"
         )
+
+
+def context() -> Any:
+    """The plugin context Hermes gave us last; None before it did."""
+    return _context
 
 
 def _known_hooks() -> frozenset[str] | None:

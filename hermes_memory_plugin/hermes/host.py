@@ -13,7 +13,10 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hermes_memory_plugin.layers.persona import Target
 
 _log = logging.getLogger(__name__)
 
@@ -116,6 +119,19 @@ def built_in_command(name: str) -> bool:
 
 
 _LIMITS = {"MEMORY.md": "memory_enabled", "USER.md": "user_profile_enabled"}
+
+
+def hidden_files(kind: str) -> frozenset[Target]:
+    """Which of MEMORY.md and USER.md Hermes does not show such a session: none to subagents and jobs."""
+    if kind != "user":
+        return frozenset({"memory", "user"})
+    settings = section("memory")
+    hidden: set[Target] = set()
+    if settings.get("memory_enabled", True) is False:
+        hidden.add("memory")
+    if settings.get("user_profile_enabled", True) is False:
+        hidden.add("user")
+    return frozenset(hidden)
 
 
 def native_entries(home: Path, prompt: str | None) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hermes_memory_hookspecs import Injection, UserMessage
-from hermes_memory_plugin.hermes import host, transcript
+from hermes_memory_plugin.hermes import host, lent, transcript
 from hermes_memory_plugin.hermes.lineage import Conversation, OpenTurn
 from hermes_memory_plugin.hermes.pool import Busy, Late, Pool
 from hermes_memory_plugin.hermes.window import Windows
@@ -71,6 +71,8 @@ class Injector:
             first=not (conversation.injected or alive.tokens),
             characters=LIMIT,
             shown_by_host=conversation.shown_by_host,
+            hidden=conversation.hidden,
+            ask=lent.asker(),
         )
 
     def text(

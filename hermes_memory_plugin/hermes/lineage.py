@@ -12,10 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hermes_memory_hookspecs import Session
 from hermes_memory_plugin.hermes import statedb
+
+if TYPE_CHECKING:
+    from hermes_memory_plugin.layers.persona import Target
 
 IDLE = 3_600.0
 """Seconds without a hook after which a conversation counts as ended."""
@@ -42,6 +45,8 @@ class Conversation:
     session: Session
     home: Path
     shown_by_host: tuple[str, ...] = ()
+    hidden: frozenset[Target] = frozenset()
+    """Which of the host's memory files it does not show here."""
     shown_for: str = ""
     """The session id `shown_by_host` was read for."""
     announced: bool = False

@@ -58,6 +58,7 @@ class Sessions:
             known.shown_by_host = (
                 host.native_entries(home, stored.prompt if stored else None) if kind == "user" else ()
             )
+            known.hidden = host.hidden_files(kind)
             known.shown_for = session_id
         self.lineages.note_task(text(arguments, "task_id"), known)
         return known

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hermes_memory_plugin.errors import NotFound
 from hermes_memory_plugin.tools.base import Caller, Refused, Tool, plain, text
 
 TYPES = ("user", "feedback", "project", "reference")
@@ -87,7 +88,7 @@ def _save(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _recall(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
     query = text(arguments, "query", "content", "title")
     if not query:
-        raise Refused("recall needs a query")
+        return {"status": "index", "notes": _index(caller), "message": "Every note by title; recall needs a query."}
     if caller.turn is not None:
         caller.turn.recalls += 1
         if caller.turn.recalls > CALLS:
@@ -125,8 +126,24 @@ def _forget(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
     wanted = text(arguments, "title", "id", "query", "content")
     if not wanted:
         raise Refused("forget needs the exact title or the id of a record")
-    gone = caller.memory().forget(wanted, owner=caller.session.owner, why="remember tool")
+    try:
+        gone = caller.memory().forget(wanted, owner=caller.session.owner, why="remember tool")
+    except NotFound:
+        found = caller.memory().recall(wanted, mode="explicit", owner=caller.session.owner, limit=LIMIT).items
+        if not found:
+            raise
+        return {
+            "status": "preview",
+            "retry": False,
+            "candidates": [{"id": item.id, "layer": item.layer, "text": plain(item.text, 160)} for item in found],
+            "message": "Nothing was forgotten: this is no title or id. Ask the user which of these, then forget it by its id.",
+        }
     return {"status": "forgotten", "ids": gone}
+
+
+def _index(caller: Caller) -> list[str]:
+    """INDEX.md as it was when the session first asked."""
+    return [plain(line, 200) for line in caller.memory().snapshots.index(caller.session)]
 
 
 TOOL = Tool("remember", SCHEMA, run)

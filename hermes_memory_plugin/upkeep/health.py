@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from hermes_memory_plugin._version import __version__
 from hermes_memory_plugin.errors import HermesMemoryError
 from hermes_memory_plugin.home import shared_place, unwritable
+from hermes_memory_plugin.layers.persona import TARGETS
 from hermes_memory_plugin.store.journal import live_journals
+from hermes_memory_plugin.upkeep.mirror import pressure
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.memory import Memory
@@ -42,6 +44,7 @@ def status(memory: Memory) -> dict[str, Any]:
     events = _events(memory, problems)
     problems += [str(error) for error in memory.setting_errors()]
     problems += memory.owners.problems()
+    problems += [*memory.notes.strange(), *memory.scenes.strange()]
     problems += [text for text in (unwritable(memory.home), shared_place(memory.home)) if text]
     last = memory.archive.drainer.last
     if last is not None:
@@ -66,6 +69,25 @@ def status(memory: Memory) -> dict[str, Any]:
             "results": events.get("offloaded", 0),
             "tokens_saved": events.get("offload_tokens_saved", 0),
         },
+        "scenes": {
+            "written": events.get("scene_written", 0),
+            "failed": events.get("scene_failed", 0),
+            "waiting": len(memory.drafts.failures()),
+            "model_calls": events.get("scene_model_calls", 0),
+            "model_tokens": events.get("scene_model_tokens", 0),
+            "model_failed": events.get("scene_model_failed", 0),
+        },
+        "persona": {
+            pages.path.name: {
+                "characters": pages.characters,
+                "limit": pages.limit,
+                "share": round(pages.share, 3),
+                "entries": len(pages.entries),
+                "foreign": pages.foreign,
+            }
+            for pages in map(memory.persona.read, TARGETS)
+        },
+        "notices": [text for _, text in pressure(memory)],
         "degraded": {name: n for name, n in events.items() if name in DEGRADED},
         "problems": problems,
     }
@@ -77,6 +99,9 @@ DEGRADED: dict[str, str] = {
     "recall_failed": "a recall failed; nothing was injected",
     "hook_failed": "a hook failed",
     "journal_failed": "a record could not be stored",
+    "scene_failed": "a scene could not be written; its session is tried again",
+    "scene_model_failed": "the host's model gave no usable scene; rules wrote it",
+    "upkeep_failed": "work in the background failed",
     "plugin_failed": "another plugin failed",
     "plugin_slow": "another plugin was too slow",
     "drain_failed": "the ledgers could not be fed",
