@@ -24,7 +24,9 @@ from hermes_memory_plugin.hermes.sessions import Sessions
 from hermes_memory_plugin.layers import log
 from hermes_memory_plugin.recall import block
 from hermes_memory_plugin.tools import OUR_TOOLS, Caller
-from hermes_memory_plugin.upkeep import mirror
+
+MEMORY_TOOL = "memory"
+"""The host's tool that writes MEMORY.md and USER.md."""
 
 _log = logging.getLogger(__name__)
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -117,13 +119,15 @@ class Bridge:
 
     def post_tool_call(self, **arguments: Any) -> None:
         """A tool call ended; it is on record when this returns."""
-        if text(arguments, "tool_name") == mirror.TOOL:
+        if text(arguments, "tool_name") == MEMORY_TOOL:
             self._remembered(arguments)
         self._ended(**arguments)
 
     def _remembered(self, arguments: dict[str, Any]) -> None:
         """The host's own memory tool ended, in the review fork too: what it had no room for is kept, the rest followed."""
         try:
+            from hermes_memory_plugin.upkeep import mirror
+
             home = host.home()
             conversation = self.sessions.met(home, arguments)
             if conversation is None:

@@ -20,8 +20,6 @@ from hermes_memory_plugin.upkeep.slim import classify, same_text
 if TYPE_CHECKING:
     from hermes_memory_plugin.memory import Memory
 
-TOOL = "memory"
-"""The host's tool that writes its memory files."""
 OWNER = Owner()
 """Whose the entries are: the person's at the machine."""
 
