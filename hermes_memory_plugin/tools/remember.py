@@ -88,7 +88,11 @@ def _save(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _recall(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
     query = text(arguments, "query", "content", "title")
     if not query:
-        return {"status": "index", "notes": _index(caller), "message": "Every note by title; recall needs a query."}
+        return {
+            "status": "index",
+            "notes": _index(caller),
+            "message": "Every note by title; recall needs a query.",
+        }
     if caller.turn is not None:
         caller.turn.recalls += 1
         if caller.turn.recalls > CALLS:
@@ -135,7 +139,9 @@ def _forget(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {
             "status": "preview",
             "retry": False,
-            "candidates": [{"id": item.id, "layer": item.layer, "text": plain(item.text, 160)} for item in found],
+            "candidates": [
+                {"id": item.id, "layer": item.layer, "text": plain(item.text, 160)} for item in found
+            ],
             "message": "Nothing was forgotten: this is no title or id. Ask the user which of these, then forget it by its id.",
         }
     return {"status": "forgotten", "ids": gone}
