@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,10 @@ PAUSE = 0.5
 """Seconds between two drains of one home, whichever processes do them."""
 _VISIT = 1.0  # seconds after which a consumer is closed and opened again, so that readers get their turn
 _BREATH = 0.03
+
+
+class Halted(Exception):
+    """The process ends: what is left stays in the journals for the next one."""
 
 
 class Intake(Protocol):
@@ -85,6 +89,8 @@ class Drain:
         self.consumers = tuple(consumers)
         self._stamp = folder / "drain.stamp"  # its modification time is that of the last run
         self._seen: dict[str, int] = {}
+        self.halted = False
+        """Set by another thread when the process ends: a run stops after its present batch, the rest stays journalled."""
 
     def run(self, *, force: bool = False, wait: float = 0.0) -> Drained:
         """Take in what is new, unless somebody just did. `force` asks no such question; `wait` is for the lock."""
@@ -100,7 +106,7 @@ class Drain:
             sizes = {file.name: file.size for file in journal_files(self.journals)}
             if not force and sizes == self._seen:
                 return Drained("nothing new")
-            drained = _Run(self.journals, sizes, self._seen).through(self.consumers)
+            drained = _Run(self.journals, sizes, self._seen, lambda: self.halted).through(self.consumers)
             left = {name: size for name, size in sizes.items() if name not in drained.retired}
             self._seen = left if drained.complete else {}
             self._mark()
@@ -122,8 +128,11 @@ class Drain:
 class _Run:
     """One run over all consumers."""
 
-    def __init__(self, journals: Path, sizes: Mapping[str, int], seen: Mapping[str, int]) -> None:
+    def __init__(
+        self, journals: Path, sizes: Mapping[str, int], seen: Mapping[str, int], halted: Callable[[], bool]
+    ) -> None:
         self._journals = journals
+        self._halted = halted
         self._names = set(sizes)
         self._records: dict[str, int] = {}
         self._errors: dict[str, Exception] = {}
@@ -139,6 +148,9 @@ class _Run:
         notices: list[LedgerCorrupt] = []
         for consumer in consumers:
             self._records[consumer.name] = 0
+            if self._halted():
+                self._errors[consumer.name] = Halted()
+                continue
             try:
                 for attempt in (1, 2):
                     try:
@@ -173,6 +185,8 @@ class _Run:
                 for batch in self._batches(dict(intake.offsets)):
                     intake.apply(batch)
                     self._records[consumer.name] += sum(len(chunk.records) for chunk in batch)
+                    if self._halted():
+                        raise Halted
                     if time.monotonic() > ends:
                         more = True
                         break

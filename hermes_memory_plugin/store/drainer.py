@@ -9,9 +9,11 @@ import time
 import weakref
 
 from hermes_memory_plugin.errors import LedgerBusy
-from hermes_memory_plugin.store.drain import PAUSE, Drain, Drained
+from hermes_memory_plugin.store.drain import PAUSE, Drain, Drained, Halted
 
 _LONGEST_PAUSE = 60.0
+_AT_EXIT = 30.0
+"""Seconds the interpreter waits for the batch under way; killed inside DuckDB, the thread would take the process with it."""
 
 
 class _Life:
@@ -78,12 +80,14 @@ class Drainer:
         """End the thread after its present run; a later `notify` begins another one."""
         life, self._life = self._life, _Life()
         life.over = True
+        self._drain.halted = True
         life.wanted.set()
         life.hurry.set()
         with life.changed:
             life.changed.notify_all()
         if life.thread is not None and life.thread is not threading.current_thread():
             life.thread.join(timeout)
+        self._drain.halted = False
 
     def _wake(self, life: _Life) -> bool:
         """Make sure that the thread runs; False when it cannot be started any more."""
@@ -126,7 +130,7 @@ class Drainer:
             drained = self._drain.run(force=force, wait=wait if force else 0.0)
         except Exception as error:  # the thread must survive anything, and say so
             drained = Drained("done", errors={"drain": error})
-        self.errors += len(drained.errors)
+        self.errors += sum(not isinstance(error, Halted) for error in drained.errors.values())
         if drained.state == "done":
             self.last = drained
         if not force:
@@ -149,7 +153,7 @@ def _at_exit() -> None:
     global _ending
     _ending = True
     for drainer in list(_drainers):
-        drainer.stop()
+        drainer.stop(_AT_EXIT)
 
 
 atexit.register(_at_exit)
