@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -118,14 +118,14 @@ def dead_ends(groups: Sequence[Group]) -> set[int]:
     }
 
 
-def call_of(row: Any, handle: Callable[[Any], str]) -> Call:
-    """The call an index row stands for."""
+def call_of(row: Any, handle: str) -> Call:
+    """The call an index row stands for, under that handle."""
     extra: Mapping[str, Any] = row.extra
     tool = str(extra.get("tool") or "")
     arguments, _, result = row.text[len(tool) + 1 :].partition(") → ")
     steps = extra.get("steps")
     return Call(
-        handle=handle(row),
+        handle=handle,
         id=str(extra.get("call") or row.id),
         tool=tool,
         at=int(row.created),

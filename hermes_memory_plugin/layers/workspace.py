@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from hermes_memory_plugin.layers.calls import Call, Step, call_of, dead_ends, grouped
+from hermes_memory_plugin.layers.calls import STARTED, Call, Group, Step, call_of, dead_ends, grouped
 from hermes_memory_plugin.recall import block
 
 LIMIT = 4_000
@@ -22,7 +22,10 @@ HEAD = "Current agent state:"
 
 _REQUEST, _LINE = 700, 180
 _MOST = {"unfinished": 6, "steps": 12, "groups": 12, "requests": 5, "cited": 10, "tools": 16}
-_HANDLE = re.compile(r"\b[td]-[2-9a-hjkmnp-z]{4,13}\b")
+_HANDLE = re.compile(r"t-[2-9a-hjkmnp-z]{4,13}")
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{4,98}[A-Za-z0-9]")
+NAMED = 400
+"""How many of the newest calls have a handle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +56,33 @@ class WorkspaceMemory:
     """Whether memory_trace can show the calls."""
 
     @classmethod
-    def of(cls, rows: Iterable[Any], handle: Callable[[Any], str], *, folder: str = "") -> Self:
-        """Read it from the index rows of one session, oldest first."""
-        calls: list[Call] = []
-        requests: list[Request] = []
-        answers: list[str] = []
-        for row in rows:
-            if row.kind == "call":
-                calls.append(call_of(row, handle))
-            elif row.kind == "turn":
-                requests.append(_request(row))
-                answers.append(str(row.extra.get("assistant") or ""))
+    def of(
+        cls,
+        rows: Sequence[Any],
+        handle: Callable[[Any], str],
+        find: Callable[[str], Any],
+        *,
+        folder: str = "",
+    ) -> Self:
+        """Read it from the index rows of one session, oldest first; `find` gives the row of a handle or None."""
+        answers = [str(row.extra.get("assistant") or "") for row in rows if row.kind == "turn"]
+        requests = [_request(row) for row in rows if row.kind == "turn"]
         requests = [
-            one
-            if one.state != "running" or place == len(requests) - 1
-            else Request(one.text, one.answer, "interrupted", one.at)
-            for place, one in enumerate(requests)
+            one if one.state != "running" or one is requests[-1] else replace(one, state="interrupted")
+            for one in requests
         ]
+        found = [row for row in rows if row.kind == "call"]
+        open_ = [place for place, row in enumerate(found) if row.extra.get("status") == STARTED]
+        ended = next((place for place in range(len(found)) if place not in open_), 0)
+        # A handle costs a search: only calls that can be shown get one.
+        shown = {ended, *open_[-_MOST["unfinished"] :], *range(max(0, len(found) - NAMED), len(found))}
+        calls = [call_of(row, handle(row) if place in shown else "") for place, row in enumerate(found)]
         return cls(
             folder=folder,
             requests=tuple(requests),
             calls=tuple(call for call in calls if not call.unfinished),
             unfinished=tuple(call for call in calls if call.unfinished),
-            cited=_cited(answers, calls),
+            cited=_cited(answers, {row.id for row in found}, {call.id for call in calls}, find),
         )
 
     @property
@@ -123,7 +130,7 @@ class WorkspaceMemory:
             "Unfinished calls (started, no end on record; check before repeating):",
             [
                 f"{call.handle} {_plain(call.tool)} {call.asked()} (started {_clock(call.at)})"
-                for call in self.unfinished
+                for call in reversed(self.unfinished)
             ],
             _MOST["unfinished"],
         )
@@ -173,16 +180,10 @@ class WorkspaceMemory:
     def _done(self) -> Sequence[str]:
         groups = grouped(self.calls)
         dead = dead_ends(groups)
-        lines = []
-        for place, group in enumerate(groups):
-            many = f" ×{len(group.calls)}" if len(group.calls) > 1 else ""
-            outcome = "dead end" if place in dead else group.last.status
-            lines.append(
-                f"{group.last.handle} {_plain(group.last.tool)}{many} {outcome} {_clock(group.last.at)}"
-                f" {group.last.asked(60)} → {group.last.conclusion(80)}"
-            )
+        places = range(len(groups) - 1, max(-1, len(groups) - 1 - _MOST["groups"]), -1)
+        lines = [_group(groups[place], place in dead) for place in places]
         where = " (results are on record: memory_trace expand ID)" if self.on_record else ""
-        return _section(f"Last calls{where}:", lines[::-1], _MOST["groups"])
+        return _section(f"Last calls{where}:", lines, len(lines), len(groups))
 
     def _counted(self) -> list[str]:
         counted = [
@@ -210,25 +211,38 @@ def _request(row: Any) -> Request:
     )
 
 
-def _cited(answers: Iterable[str], calls: Iterable[Call]) -> tuple[str, ...]:
-    known = {name for call in calls for name in (call.handle, call.id)}
-    ids = sorted((name for name in known if len(name) >= 8), key=len, reverse=True)
+def _cited(
+    answers: Iterable[str], rows: set[str], ids: set[str], find: Callable[[str], Any]
+) -> tuple[str, ...]:
     named: dict[str, None] = {}
     for answer in answers:
-        found = [match for match in _HANDLE.findall(answer) if match in known]
-        found += [one for one in ids if one in answer and one not in found]
-        for one in sorted(found, key=answer.find):
-            named.pop(one, None)
-            named[one] = None
+        for word in _ID.findall(answer):
+            known = word in ids
+            if not known and _HANDLE.fullmatch(word):
+                row = find(word)
+                known = row is not None and row.id in rows
+            if known:
+                named.pop(word, None)
+                named[word] = None
     return tuple(named)[-_MOST["cited"] :]
 
 
-def _section(title: str, lines: Sequence[str], most: int) -> Sequence[str]:
+def _section(title: str, lines: Sequence[str], most: int, of: int | None = None) -> Sequence[str]:
     if not lines:
         return ()
     shown = [f"* {block.cut(line, _LINE)}" for line in lines[:most]]
-    more = len(lines) - len(shown)
+    more = (len(lines) if of is None else of) - len(shown)
     return [title, *shown, *([f"* … and {more} more"] if more > 0 else [])]
+
+
+def _group(group: Group, dead: bool) -> str:
+    last = group.last
+    many = f" ×{len(group.calls)}" if len(group.calls) > 1 else ""
+    outcome = "dead end" if dead else last.status
+    return (
+        f"{last.handle} {_plain(last.tool)}{many} {outcome} {_clock(last.at)}"
+        f" {last.asked(60)} → {last.conclusion(80)}"
+    )
 
 
 def _step(step: Step) -> str:

@@ -20,6 +20,7 @@ LIMIT = 2_000
 """Characters of a canvas."""
 
 _START = "task"
+_MOST = 48
 _CLASSES = {
     "dead": "classDef dead stroke-dasharray: 4 4",
     "open": "classDef open stroke-width: 3px",
@@ -38,18 +39,19 @@ def draw(workspace: WorkspaceMemory, limit: int = LIMIT) -> str:
     title = block.cut(block.harmless(workspace.requests[-1].text[:200]), 60) if workspace.requests else "task"
     head = ["flowchart TD", f'{_START}["{escape(title)}"]']
     room = limit - sum(len(line) + 1 for line in (*head, *_CLASSES.values()))
+    early = max(0, len(groups) - _MOST)  # more than that never fit
     for wide in (60, 24, 0):
-        nodes = [_node(group, wide, "dead" if place in dead else "") for place, group in enumerate(groups)]
+        nodes = [
+            _node(groups[place], wide, "dead" if place in dead else "") for place in range(early, len(groups))
+        ]
         nodes += [_node(group, wide, "open") for group in open_]
-        if _size(nodes) <= room:
+        if not early and _size(nodes) <= room:
             break
-    text = _text(head, "", nodes)
-    for left_out in range(1, len(groups) + 1):
-        if len(text) <= limit:
+    text = "" if early else _text(head, "", nodes)
+    for left_out in range(max(early, 1), len(groups) + 1):
+        if text and len(text) <= limit:
             break
-        if _size(nodes[left_out + 8 :]) > room:  # far from fitting: no need to write it all down
-            continue
-        text = _text(head, _folded(groups[:left_out]), nodes[left_out:])
+        text = _text(head, _folded(groups[:left_out]), nodes[left_out - early :])
     return text
 
 

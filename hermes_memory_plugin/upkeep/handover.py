@@ -27,7 +27,8 @@ def workspace(memory: Memory, session: Session, folder: str = "") -> WorkspaceMe
     memory.reader.refresh()
     index = memory.reader.index
     rows = index.by_session(session.id, {session.owner.key}, layers={"L0"})
-    return WorkspaceMemory.of(rows, index.handle, folder=folder)
+    own = frozenset({session.owner.key})
+    return WorkspaceMemory.of(rows, index.handle, lambda name: index.find(name, own), folder=folder)
 
 
 def text(memory: Memory, session: Session, folder: str = "") -> str:

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from hermes_memory_hookspecs import Compaction, Owner, Session, ToolTrace, Turn
 from hermes_memory_plugin import Memory
 from hermes_memory_plugin.layers.calls import Call, Step, conclusion, dead_ends, grouped, plan_of
-from hermes_memory_plugin.layers.workspace import LIMIT, Request, WorkspaceMemory
+from hermes_memory_plugin.layers.workspace import LIMIT, NAMED, Request, WorkspaceMemory
 from hermes_memory_plugin.recall import block
 from hermes_memory_plugin.recall.index_row import Change
 from hermes_memory_plugin.store.tails import Record
+from hermes_memory_plugin.upkeep.canvas import LIMIT as CANVAS
+from hermes_memory_plugin.upkeep.canvas import draw
 
 START = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 ANN, BOB = Owner("telegram", "101"), Owner("telegram", "102")
@@ -142,7 +144,7 @@ def test_calls_an_answer_named_are_listed(memory: Memory) -> None:
         memory.log(trace(number))
     first, _, third = (call.handle for call in memory.workspace(SESSION).calls)
     answer(memory, f"28.1（来源 {third}，另见 call_2，{first}；t-zzzz 不是我们的）")
-    assert memory.workspace(SESSION).cited == (third, first)
+    assert memory.workspace(SESSION).cited == (third, "call_2", first)
 
 
 def test_a_new_session_begins_with_nothing(memory: Memory) -> None:
@@ -170,6 +172,20 @@ def test_the_same_record_gives_the_same_text_in_any_process(home: Path) -> None:
         assert memory.compacted(SESSION, Compaction("x")) == fresh
     with Memory.open(home) as memory:
         assert memory.compacted(SESSION, Compaction("x")) == fresh
+
+
+def test_a_long_session_is_told_by_its_end_and_all_of_it_can_be_expanded(memory: Memory) -> None:
+    memory.start(trace(0, args={"command": "never ended"}, status="started"))
+    for number in range(1, NAMED + 60):
+        memory.log(trace(number, ("terminal", "read_file", "web_search")[number % 3]))
+    state = memory.workspace(SESSION)
+    assert "never ended" in state.to_summary()
+    assert f"and {NAMED + 59 - 12} more" in state.to_summary()
+    canvas = draw(state)
+    older = next(line.partition("[")[0] for line in canvas.splitlines() if "earlier calls" in line)
+    assert len(canvas) <= CANVAS
+    assert memory.expand(older)[0].tool_call_id == "call_1"
+    assert "__" in older
 
 
 def test_secrets_never_reach_the_text(memory: Memory) -> None:
