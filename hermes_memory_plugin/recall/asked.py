@@ -192,7 +192,7 @@ class Asked:
             names=tuple(
                 (one.entity_id, one.text) for one in named if one.via == "alias" and len(one.text) == 2
             ),
-            people=_people(question.text),
+            people=_people(question.text) - names - codes,
             sectors=frozenset(trades),
             hinted=frozenset(one.name if one.kind == "sector" else one.entity_id for one in hints),
             metrics=frozenset(question.metrics),

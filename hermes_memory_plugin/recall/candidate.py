@@ -48,6 +48,11 @@ class Candidate:
         """When it was true."""
         return self.row.as_of if self.row.as_of is not None else self.row.created
 
+    @property
+    def worded(self) -> bool:
+        """Whether it holds a word of the question, and not just its period: half of all rows are of this year."""
+        return any(token[0] != "~" for token in self.holds)
+
     def facet(self, name: str) -> frozenset[str]:
         """Its entities, sectors, metrics or periods."""
         return frozenset(self.row.extra.get(name) or ())

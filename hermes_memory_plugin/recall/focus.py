@@ -7,7 +7,8 @@ import re
 LONG = 120
 """Messages up to this many characters are read as they are."""
 _MOST = 3
-_SENTENCE = re.compile(r"[^。！？!?\n]*(?:[。！？!?]+[”\"」』)）]*|\n|$)")
+_ASIDE = 40
+_SENTENCE = re.compile(r"(?:[^。！？!?\n.]|\.(?![\s\"”]))*(?:[。！？!?.]+[”\"」』)）]*|\n|$)")
 _ASKS = re.compile(
     r"[?？]|吗|呢(?=[。\n]|$)|什么|怎么|哪|多少|几[个只家]|帮我|请|总结|分析一下|对不对|是否|有没有"
     r"|\b(?:what|how|why|which|who|when|where|can you|could you|please|does|do we|did we|summari[sz]e|compare)\b",
@@ -27,6 +28,8 @@ def split(text: str) -> tuple[str, str]:
     asking = [place for place, sentence in enumerate(last) if _ASKS.search(sentence)]
     if asking:
         cut = len(sentences) - len(last) + asking[0]
+        if cut and len(sentences[cut - 1].strip()) <= _ASIDE:
+            cut -= 1  # 这是宁德时代的。 This is Tencent.
         asked, rest = "".join(sentences[cut:]), "".join(sentences[:cut])
     elif asking := [place for place, sentence in enumerate(first) if _ASKS.search(sentence)]:
         cut = asking[-1] + 1

@@ -19,6 +19,10 @@ UNKNOWN = 0.2
 """How much more when it names an identifier no row holds."""
 ASIDE, NEARER, COVERED = 0.5, 0.05, 0.6
 """Cosine to an aside from which a message is like it, how much nearer a row may be, and how much of it a row may hold."""
+AS_MUCH = 0.75
+"""A row that covers this share of what the best one covers comes along, however rare its words are."""
+LITTLE = 0.55
+"""Below this share of what the best row covers, a row must hold something the others do not."""
 NEAREST = 0.5
 """Cosine from which the row whose meaning is nearest comes along, whatever its words."""
 REST = 0.2
@@ -79,32 +83,43 @@ def passed(
     if is_general(asked) and max(one.coverage for one in candidates) < 0.5 and len(asked.content) > 1:
         cut += [Cut(one.row.id, "a general question, hardly touched") for one in candidates[:5]]
         return []
+    return _beside(asked, candidates, cut, floor)
+
+
+def _beside(asked: Asked, candidates: list[Candidate], cut: list[Cut], floor: float) -> list[Candidate]:
+    """The rows that are not too weak beside the best."""
+    best = candidates[0]
     answered = any(one.answers and "same identifier" in one.reasons for one in candidates)
     dated = any("same period" in one.reasons for one in candidates)
-    worded = max(one.coverage for one in candidates) >= 0.2
+    named = bool(asked.entities) and any(one.named for one in candidates)
+    covered = max(one.coverage for one in candidates)
+    worded = any(one.worded for one in candidates) and covered >= 0.2
     nearest = max(one.cosine for one in candidates)
     kept: list[Candidate] = []
-    top = candidates[0].score
     told: set[str] = set()
     for one in candidates:
+        why = ""
         if answered and "another identifier" in one.reasons:
-            cut.append(Cut(one.row.id, "another identifier"))
+            why = "another identifier"
         elif dated and "another period" in one.reasons:
-            cut.append(Cut(one.row.id, "another period"))
-        elif _completes(one, told, candidates[0]):
-            one.reasons.append("holds the rest of the question")
-            kept.append(one)
-            told |= one.holds
+            why = "another period"
+        elif named and not one.named:
+            if _completes(one, told):
+                one.reasons.append("holds the rest of the question")
+            else:
+                why = "names none of the companies and adds nothing"
+        elif kept and one.holds <= told and one.coverage < LITTLE * covered and not one.answers:
+            why = "holds little of the question, and nothing new"
         elif one.cosine >= max(NEAREST, nearest - 0.02) and not one.off:
             one.reasons.append("nearest in meaning")
-            kept.append(one)
-            told |= one.holds
-        elif one.score < BESIDE * top or (one.coverage + one.cosine < 0.6 * floor and not one.named):
-            cut.append(Cut(one.row.id, "weaker"))
-        elif (
-            not one.coverage and not one.named and not one.answers and (worded or one.cosine < nearest - 0.12)
-        ):
-            cut.append(Cut(one.row.id, "only its meaning is near, and others are nearer"))
+        elif one.coverage >= max(AS_MUCH * covered, 0.4) and one.worded and not one.off:
+            one.reasons.append("holds as much of the question")
+        elif one.score < BESIDE * best.score or (one.coverage + one.cosine < 0.6 * floor and not one.named):
+            why = "weaker"
+        elif not (one.worded or one.named or one.answers) and (worded or one.cosine < nearest - 0.12):
+            why = "only its meaning is near, and others are nearer"
+        if why:
+            cut.append(Cut(one.row.id, why))
         else:
             kept.append(one)
             told |= one.holds
@@ -115,21 +130,14 @@ def beside_the_best(ranked: list[Candidate], cut: list[Cut]) -> list[Candidate]:
     """Without the rows that hold no word of the question and are weak beside the best, once all layers are together."""
     kept = []
     for one in ranked:
-        if one.coverage or one.named or one.score >= BESIDE * ranked[0].score:
+        if one.worded or one.named or one.score >= BESIDE * ranked[0].score:
             kept.append(one)
         else:
             cut.append(Cut(one.row.id, "weaker"))
     return kept
 
 
-def _completes(one: Candidate, told: set[str], best: Candidate) -> bool:
+def _completes(one: Candidate, told: set[str]) -> bool:
     """Whether a row that names no company holds what the rows about the company leave open (打分档位 beside 83分)."""
-    return bool(
-        told
-        and best.named
-        and not one.named
-        and not one.off
-        and one.coverage >= REST
-        and len(one.holds - told) >= 2
-        and not one.facet("entities")
-    )
+    rest = [token for token in one.holds - told if token[0] != "~"]
+    return one.coverage >= REST and len(rest) >= 2 and not one.off and not one.facet("entities")

@@ -67,7 +67,9 @@ def _weights(view: View, asked: Asked) -> dict[str, float]:
             continue
         known = [other for other in others if view.df(other)]
         for other in known:
-            weights[other] = weights.get(other, 0.0) + SYNONYM * asked.content.get(token, 0.0) / (2 * len(known))
+            weights[other] = weights.get(other, 0.0) + SYNONYM * asked.content.get(token, 0.0) / (
+                2 * len(known)
+            )
     return weights
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hermes_memory_plugin.recall import asides, metrics, periods, segment, synonyms, values
+from hermes_memory_plugin.recall import asides, metrics, periods, segment, synonyms, times, values
 from hermes_memory_plugin.recall.lexicon import Lexicon, Mention
 from hermes_memory_plugin.recall.normalise import normalise
 from hermes_memory_plugin.recall.question import scopes
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.embedding.static import StaticTable
     from hermes_memory_plugin.extensions import Hooks
 
-FORMAT = 3
+FORMAT = 4
 """Raised whenever the same text gives another gist; part of the index's tokenizer name."""
 MOST_VALUES = 24
 """Numbers of one text that are indexed by their size: a sentence has a few, a page of tables would drown in them."""
+SHORT = 600
+"""Characters up to which a text is a statement of one time; in longer ones 7月 may be of any year."""
 LONGEST = 20_000
 """Characters of a text that are read for what it speaks of; its words are read whole."""
 
@@ -145,8 +148,8 @@ class Analyst:
     def _asides(self) -> Any:
         return asides.matrix(self.vector)
 
-    def read(self, text: str) -> Gist:
-        """What the text speaks of; never raises."""
+    def read(self, text: str, at: datetime | None = None) -> Gist:
+        """What the text speaks of; never raises. `at`: when it was said, for periods without a year (二季度, 7月)."""
         words = segment.tokens(text)
         part = text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"
         if "6" in part or ":" in part or "（" in part or "(" in part:
@@ -162,6 +165,13 @@ class Analyst:
         entities = [one for one in mentions if one.kind != "sector"]
         sectors = frozenset(one.name for one in mentions if one.kind == "sector")
         wider = frozenset(sector for one in entities for sector in self.lexicon.sectors_of(one.entity_id))
+        named = frozenset(
+            item.id for item in periods.named(normal) if len(item.id) <= 7 and "-" not in item.id
+        )
+        if at is not None and len(part) <= SHORT:
+            meant = {one.id for one in times.read(normal, at) if _lately(one, at)} - named
+            words += [token for period in sorted(meant) for token in periods.tokens_of(period)]
+            named |= meant
         return Gist(
             tokens=tuple(word for word in words if word not in codes) if codes else tuple(words),
             names=tuple(word for word in words if word in spelled),
@@ -169,9 +179,7 @@ class Analyst:
             sectors=sectors,
             wider=wider,
             metrics=frozenset(metrics.find(normal)),
-            periods=frozenset(
-                item.id for item in periods.named(normal) if len(item.id) <= 7 and "-" not in item.id
-            ),
+            periods=named,
             groups=groups_of(normal),
             values=frozenset(islice(dict.fromkeys(one.token for one in values.find(normal)), MOST_VALUES)),
             scope=next(iter(scopes(normal)), ""),
@@ -205,6 +213,13 @@ class Analyst:
         if stamp != self._entities_stamp:
             self._entities_stamp = stamp
             self._problems = self.lexicon.load_entities(path)
+
+
+def _lately(one: times.Moment, at: datetime) -> bool:
+    """Whether a statement of that day surely means the period: December, said in July, may lie ahead."""
+    if not one.id or "-" in one.id:
+        return False
+    return len(one.id) == 4 or timedelta(0) <= at.date() - one.start <= timedelta(days=230)
 
 
 def groups_of(normal: str) -> frozenset[str]:

@@ -6,16 +6,18 @@ automatic recall and far down in explicit recall.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from hermes_memory_plugin.recall import context, marks, periods, polarity
+from hermes_memory_plugin.recall import context, marks, metrics, periods, polarity
 from hermes_memory_plugin.recall.candidate import Candidate
 from hermes_memory_plugin.recall.poison import is_instruction
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.recall.asked import Asked
 
+_NOT = re.compile(r"[不未没无][有再曾予进行]{0,2}$|\b(?:no|not|without)\s$")
 UNTRUSTED = frozenset({"tool", "web", "report", "model"})
 _ORIGIN = {"web": 0.85, "model": 0.95}
 """What a statement nobody vouches for is worth beside one that somebody does."""
@@ -62,6 +64,13 @@ def _entities(asked: Asked, one: Candidate) -> str:
         return "the question leaves it out"
     if asked.marks and entities.isdisjoint(asked.entities) and marks.lookalikes(asked.marks, entities):
         return "a ticker that only looks like the number"
+    house = asked.entities & one.facet("houses")
+    rest = asked.entities - house
+    if house and not (rest and entities and entities.isdisjoint(rest | asked.listings)):
+        one.named = True
+        one.score += 0.3
+        one.reasons.append("from whom the question names")
+        return ""
     if asked.entities and entities:
         if entities.isdisjoint(asked.entities):
             if entities.isdisjoint(asked.listings):
@@ -118,14 +127,14 @@ def _identifiers(asked: Asked, one: Candidate) -> str:
 
 
 def _metrics(asked: Asked, one: Candidate) -> None:
-    metrics = one.facet("metrics")
-    if not metrics or not (asked.metrics or asked.families):
+    told = one.facet("metrics")
+    if not told or not (asked.metrics or asked.families):
         return
-    if asked.metrics & metrics:
+    if asked.metrics & told:
         one.score += 0.15
         one.answers = True
         one.reasons.append("same figure")
-    elif asked.families & metrics:
+    elif asked.families & told:
         one.score += 0.1
         one.answers = True
         one.reasons.append("a figure of that kind")
@@ -141,7 +150,7 @@ def _periods(asked: Asked, one: Candidate) -> None:
     relations = {_relation(wanted, own) for wanted in asked.periods for own in told}
     if "same" in relations:
         # A year by itself says little: half of all rows are of this one.
-        one.score += 0.2 if one.named or any(token[0] != "~" for token in one.holds) else 0.05
+        one.score += 0.2 if one.named or one.worded else 0.05
         one.answers = True
         one.reasons.append("same period")
     elif "within" in relations:
@@ -169,15 +178,27 @@ def _relation(wanted: str, own: str) -> str:
 
 
 def _denial(asked: Asked, one: Candidate) -> None:
+    denied = _denies_the_figure(asked, one)
     if not asked.denies:
-        if one.answers and not asked.entities and polarity.says_no(one.normal):
-            one.score *= 0.9
-            one.reasons.append("says no")
-        return
-    if polarity.says_no(one.normal):
+        if denied:
+            one.score *= 0.7
+            one.reasons.append("says that there is none")
+    elif denied or polarity.says_no(one.normal):
         one.score += 0.15
         one.reasons.append("says no, as asked")
     else:
         one.score *= 0.6
         one.off = True
         one.reasons.append("does not say no")
+
+
+def _denies_the_figure(asked: Asked, one: Candidate) -> bool:
+    """Whether it says that what was asked for is not: 不分红, no dividend."""
+    figures = asked.metrics | asked.families
+    if asked.entities or figures.isdisjoint(one.facet("metrics")):
+        return False
+    return any(
+        _NOT.search(one.normal[max(0, named.start - 4) : named.start])
+        for named in metrics.named(one.normal)
+        if not figures.isdisjoint(named.ids)
+    )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hermes_memory_plugin.layers import calls
-from hermes_memory_plugin.layers.facts import fact_key
+from hermes_memory_plugin.layers.facts import fact_key, moment
 from hermes_memory_plugin.layers.log import turn_row_id
 from hermes_memory_plugin.recall.index_row import Add, Change, Remove, Row
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.recall.gist import Analyst, Gist
     from hermes_memory_plugin.store.tails import Record
 
-Read = Callable[[str], "Gist"]
+Read = Callable[..., "Gist"]
 Find = Callable[[str], Row | None]
 
 SHOWN = 8_000
@@ -25,6 +25,7 @@ _TRACE_HEAD, _TRACE_TAIL = 2_000, 500
 # A turn is found by its own words three times, by those before it twice and once, by the next one's once.
 _OWN, _BEFORE, _BEFORE_THAT, _NEXT = 3.0, 2.0, 1.0, 1.0
 _TITLE = 2.0
+_SOURCE = 0.5
 _SESSIONS = 512
 
 
@@ -46,7 +47,7 @@ class Rows:
     def _fact(self, record: Record) -> list[Change]:
         data = record.data
         statement = str(data.get("statement") or "")
-        gist = self._read(statement)
+        gist = self._read(statement, moment(data.get("as_of") or data.get("created_at") or record.at))
         weights = gist.weights()
         typed = " ".join(str(data.get(name) or "") for name in ("subject", "metric", "period", "title"))
         if typed.strip():
@@ -54,9 +55,12 @@ class Rows:
             for token, weight in extra.weights().items():
                 weights.setdefault(token, weight)
             gist = gist.joined(extra)
+        houses: frozenset[str] = frozenset()
         if data.get("source"):
-            for token in self._read(str(data["source"])).tokens:
-                weights.setdefault(token, 0.5)
+            told = self._read(str(data["source"]))
+            houses = told.entities
+            for token in (*told.tokens, *(f"@{entity}" for entity in houses)):
+                weights.setdefault(token, _SOURCE)
         return [
             Add(
                 Row(
@@ -92,7 +96,8 @@ class Rows:
                             "tool_call_id",
                         ),
                     )
-                    | gist.extra(),
+                    | gist.extra()
+                    | ({"houses": sorted(houses - gist.entities)} if houses - gist.entities else {}),
                 )
             )
         ]

@@ -27,8 +27,7 @@ OUT = 0.4
 """What explicit recall leaves of the score of a row that automatic recall would leave out."""
 LOG = 0.8
 """The share of the floor that rows of the log must reach when past work is asked for: they are not prose."""
-SHORT_TIME = 32 * 86_400_000_000
-"""A time up to a month long, in microseconds: what is asked of it hardly stands in rows of another day."""
+_DAY = 86_400_000_000
 _EVERY_STATE = ("live", "superseded", "expired")
 _SURE = 0.7
 
@@ -144,7 +143,7 @@ class Search:
                 if inside and start is not None and one.row.as_of is not None:
                     one.score += 0.1
                     one.reasons.append("of that time")
-                elif start is not None and end is not None and end - start <= SHORT_TIME:
+                elif start is not None and end is not None and not _near_that_time(one.at, start, end):
                     one.score *= 0.75
                     one.reasons.append("of another time")
                 kept.append(one)
@@ -189,3 +188,10 @@ class Search:
             return ranked
         merged = sorted([*ranked, *found], key=lambda one: -one.score)
         return gate.beside_the_best(merged, cut)
+
+
+def _near_that_time(at: int, start: int, end: int) -> bool:
+    """Whether a row may speak of a time up to a month long: figures of a month are known some weeks after."""
+    if end - start > 32 * _DAY:
+        return True
+    return end - start > 8 * _DAY and start <= at < end + 40 * _DAY

@@ -27,14 +27,12 @@ class Bearers:
     def meant(self, text: str, start: int, end: int, entity: str, sectors: Sectors) -> str:
         """The id the short name means by the words of the text; "" when they do not tell."""
         name = text[start:end]
-        if len(name) != 2 or name.isascii():
+        if len(name) != 2 or name.isascii() or entity.startswith("sector:"):
             return ""
         rest = f"{text[:start]} {text[end:]}"
-        if not self._heads.get(name, {}).keys() - {entity}:
-            return ""
         fitting = [
             other
-            for other in dict.fromkeys((entity, *self._heads[name]))
+            for other in dict.fromkeys((entity, *self._heads.get(name, ())))
             if spoken_of(rest, sectors.get(other, ()))
         ]
         return fitting[0] if len(fitting) == 1 else ""
