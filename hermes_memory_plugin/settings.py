@@ -56,7 +56,7 @@ class Recall(_Section):
     )
     fusion: Literal["auto", "coverage", "rrf"] = Field(
         default="auto",
-        description="how words and meaning are mixed: by how much the words cover, or by ranks (`auto`: ranks for an encoder)",
+        description="how words and meaning are mixed: by how much the words cover, or by ranks; `auto` is coverage",
     )
     second_pass: bool = Field(
         default=False,
@@ -138,7 +138,8 @@ class Llm(_Section):
     """What the host's own model may be asked, outside any turn."""
 
     extract: bool = Field(
-        default=False, description="let the host's model write scenes (it costs its tokens); rules do otherwise"
+        default=False,
+        description="let the host's model write scenes (it costs its tokens); rules do otherwise",
     )
     max_characters: int = Field(
         default=24_000, ge=2_000, le=400_000, description="most characters of records one such call is given"

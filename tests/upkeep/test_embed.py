@@ -69,10 +69,10 @@ def test_after_a_flush_every_row_has_its_vector(memory: Memory) -> None:
     assert (status["left"], status["done"], status["model"]) == (0, 4, "concepts-1")
 
 
-def test_a_row_without_a_word_of_the_question_is_found_by_its_meaning(memory: Memory) -> None:
-    memory.remember_many(
-        [Fact(statement=text) for text in (LOANS, ABROAD, SOLAR, "某公司更换审计机构", "服务器将在周末维护")]
-    )
+@pytest.mark.parametrize("others", [2, 40])
+def test_a_row_without_a_word_of_the_question_is_found_by_its_meaning(memory: Memory, others: int) -> None:
+    noise = [f"第{number}号服务器将在周末维护" for number in range(others)]
+    memory.remember_many([Fact(statement=text) for text in (LOANS, ABROAD, SOLAR, *noise)])
     memory.flush()
     assert texts(memory, "坏账情况怎么样")[0] == LOANS
     assert texts(memory, "电池厂出海了吗")[0] == ABROAD
@@ -288,6 +288,22 @@ def test_a_damaged_table_is_made_anew(memory: Memory, home: Path, encoder: Conce
         assert len(held(again)) == 2
         assert again.status()["degraded"]["vectors_damaged"] == 1
         assert texts(again, "坏账情况怎么样")[0] == LOANS
+
+
+def test_a_row_that_is_there_twice_is_mended(memory: Memory) -> None:
+    row = memory.remember(LOANS)
+    memory.flush()
+    import lancedb
+
+    tables = Vectors(memory.folder).tables()
+    assert tables.serving is not None
+    table = lancedb.connect(memory.folder / "vectors.lance").open_table(tables.serving.name)
+    table.add(table.to_arrow())
+    assert table.count_rows() == 2
+    memory.remember(ABROAD)
+    memory.flush()
+    assert table.count_rows() == 2 and len(held(memory)) == 2
+    assert digest(row) in held(memory)
 
 
 def test_a_table_somebody_deleted_is_made_anew(memory: Memory) -> None:
