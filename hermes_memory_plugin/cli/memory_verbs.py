@@ -66,10 +66,13 @@ def remember(
 @verb_state
 def recall(state: State, question: str, mode: str, limit: int | None, now: str | None) -> None:
     """Find what is known about QUESTION, and show the block a model would get."""
+    from hermes_memory_plugin.upkeep.uses import uses
+
     with state.memory() as memory:
         found = memory.recall(question, mode=mode, owner=state.owner, limit=limit, now=now)
         spent = round(found.milliseconds, 1)
-        items = [item_view(memory, item) for item in found.items]
+        used = uses(memory, owner=state.owner) if state.json else {}
+        items = [item_view(memory, item, used) for item in found.items]
         others = {} if items else elsewhere(memory, state.owner)
 
     def page(out: Console) -> None:

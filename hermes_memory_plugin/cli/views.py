@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from hermes_memory_hookspecs.types import Owner, Recalled, ToolTrace
 from hermes_memory_plugin.cli.output import one_line, pairs
+from hermes_memory_plugin.layers.facts import moment
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from hermes_memory_plugin.memory import Memory
+    from hermes_memory_plugin.upkeep.uses import Use
 
 RESULT_SHOWN = 500
 LAYERS = {"L0": "L0 log", "L1": "L1 facts", "L2": "L2 notes", "L3": "L3 persona", "report": "reports"}
@@ -24,8 +26,11 @@ def handle_of(memory: Memory, row: str) -> str:
     return memory.reader.index.handle(row)
 
 
-def item_view(memory: Memory, item: Recalled) -> dict[str, Any]:
-    """A recalled row as plain data, with the handle people use for it."""
+def item_view(memory: Memory, item: Recalled, used: Mapping[str, Use] | None = None) -> dict[str, Any]:
+    """A recalled row as plain data, with the handle people use for it; `used`: how often rows were recalled."""
+    row = memory.reader.index.find(item.id, None)
+    created = moment(row.created) if row is not None else None
+    use = (used or {}).get(item.id)
     return {
         "id": item.id,
         "handle": handle_of(memory, item.id),
@@ -34,6 +39,9 @@ def item_view(memory: Memory, item: Recalled) -> dict[str, Any]:
         "text": item.text,
         "source": item.source,
         "as_of": item.as_of.isoformat() if item.as_of else None,
+        "created": created.isoformat() if created else None,
+        "uses": use.count if use else 0,
+        "last_used": use.last.isoformat() if use and use.last else None,
         "score": item.score,
         "reasons": list(item.reasons),
     }

@@ -46,7 +46,9 @@ def test_a_remembered_fact_is_recalled_with_handle_source_date_reasons_and_block
     assert found.code == 0
     assert set(found.json) == {"ok", "question", "mode", "items", "block", "tokens", "ms", "owners_with_rows"}
     item = found.json["items"][0]
-    assert set(item) == {"id", "handle", "layer", "state", "text", "source", "as_of", "score", "reasons"}
+    fields = "id handle layer state text source as_of created uses last_used score reasons"
+    assert set(item) == set(fields.split())
+    assert item["created"] and item["uses"] == 1 and item["last_used"]
     assert (item["id"], item["handle"], item["layer"], item["state"]) == ("pe-1", handle, "L1", "live")
     assert item["as_of"].startswith("2026-04-30")
     assert item["reasons"]
