@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from typing import Any
 
 from hermes_memory_hookspecs import Owner
 from hermes_memory_plugin.errors import HermesMemoryError
-from hermes_memory_plugin.layers import front
+from hermes_memory_plugin.layers import front, note_index
 from hermes_memory_plugin.layers.front import SLUG_LENGTH, slug
 from hermes_memory_plugin.layers.trash import Discarded, Trash
 from hermes_memory_plugin.store.files import atomic_write, private_folder
@@ -26,13 +25,8 @@ from hermes_memory_plugin.store.ids import new_ulid
 from hermes_memory_plugin.store.locks import LockFile
 
 TYPES = ("user", "feedback", "project", "reference")
-INDEX = "INDEX.md"
-INDEX_LINES = 200
-"""Lines of INDEX.md that a session is shown."""
 BODY_LENGTH = 8_000
 CUT_MARK = "\n\n[… cut at 8,000 characters]"
-
-_LINK = re.compile(r"^- \[.*\]\(([^()\s]+)\)", re.MULTILINE)
 
 
 class BadNote(HermesMemoryError, ValueError):
@@ -166,15 +160,7 @@ class Notes:
 
     def index(self, files: Collection[str] | None = None) -> list[str]:
         """The first 200 lines of INDEX.md; with `files` only lines of those files (`notes/…`)."""
-        try:
-            text = (self.folder.parent / INDEX).read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return []
-        lines = [line for line in text.splitlines() if line.strip()]
-        if files is not None:
-            known = {name.rsplit("/", 1)[-1] for name in files}
-            lines = [line for line in lines if _target(line) in known]
-        return lines[:INDEX_LINES]
+        return note_index.read(self.folder.parent, files)
 
     def by_title(self, title: str, owner: Owner) -> Note | None:
         """The owner's note of exactly that title; of two the one whose file name comes first. Never a broken file."""
@@ -197,7 +183,7 @@ class Notes:
                     entry
                     for entry in entries
                     if entry.name.endswith(".md")
-                    and entry.name != INDEX
+                    and entry.name != note_index.NAME
                     and not entry.name.startswith(".")
                     and entry.is_file(follow_symlinks=False)
                 ]
@@ -265,25 +251,10 @@ class Notes:
         return path
 
     def _index_line(self, note: Note | None, *, drop: str) -> None:
-        """Put the note's line in, take `drop`'s out, and those of files that are gone; other lines stay as they are."""
-        path = self.folder.parent / INDEX
-        try:
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        except FileNotFoundError:
-            lines = [_index_entry(other) for other in self]
-        there = {entry.name for entry in self.files()}
-        out = {drop, note.path.name if note else ""} - {""}
-        at = next((number for number, text in enumerate(lines) if _target(text) in out), len(lines))
-        kept: list[str] = []
-        for number, text in enumerate(lines):
-            target = _target(text)
-            if target and (target in out or target not in there):
-                at -= number < at
-                continue
-            kept.append(text)
-        if note:
-            kept.insert(min(at, len(kept)), _index_entry(note))
-        atomic_write(path.parent, path.name, "\n".join(kept) + "\n" if kept else "")
+        line = (note.path.name, note.title, note.description) if note else None
+        there = [entry.name for entry in self.files()]
+        everything = ((one.path.name, one.title, one.description) for one in self)
+        note_index.rewrite(self.folder.parent, line, drop=drop, there=there, everything=everything)
 
 
 def parse(text: str, path: Path, changed: datetime) -> Note:
@@ -331,17 +302,6 @@ def _as_text(note: Note) -> str:
     if note.project:
         fields["project"] = note.project
     return front.join(fields, note.body)
-
-
-def _index_entry(note: Note) -> str:
-    title = note.title.replace("[", "(").replace("]", ")")
-    return f"- [{title}](notes/{note.path.name}): {front.one_line(note.description)[:120]}"
-
-
-def _target(line: str) -> str:
-    """The note file a line of INDEX.md points to; "" for other lines."""
-    match = _LINK.match(line)
-    return match[1].removeprefix("notes/") if match and match[1].startswith("notes/") else ""
 
 
 def _stem(name: str) -> str:
