@@ -64,7 +64,9 @@ def has_middleware() -> bool:
     """Whether this Hermes lets a plugin rewrite what goes to the model (0.17)."""
     if "hermes_cli.middleware" in sys.modules:
         return True
-    return importlib.util.find_spec("hermes_cli.middleware") is not None
+    with suppress(ImportError, ValueError):
+        return importlib.util.find_spec("hermes_cli.middleware") is not None
+    return False
 
 
 def config() -> Mapping[str, Any]:

@@ -90,6 +90,8 @@ def test_inflight_trace(memory: Memory) -> None:
     assert [call.id for call in state.unfinished] == ["call_1"]
     assert "sleep 600" in state.to_summary()
     assert "Unfinished calls" in state.to_summary()
+    memory.flush()
+    assert memory.archive.logs.rows("SELECT status FROM logs") == [{"status": "started"}]
     memory.log(trace(1))
     state = memory.workspace(SESSION)
     assert (len(state.calls), state.unfinished) == (1, ())
