@@ -155,9 +155,16 @@ def app() -> None:
 
 def run(argv: Sequence[str] | None = None, *, prog: str = "hermes-memory") -> int:
     """Run one command and return its exit code."""
-    from hermes_memory_plugin.cli import host_verbs, layer_verbs, memory_verbs, owner_verbs, state_verbs
+    from hermes_memory_plugin.cli import (
+        host_verbs,
+        index_verbs,
+        layer_verbs,
+        memory_verbs,
+        owner_verbs,
+        state_verbs,
+    )
 
-    for module in (state_verbs, memory_verbs, layer_verbs, owner_verbs, host_verbs):
+    for module in (state_verbs, memory_verbs, layer_verbs, index_verbs, owner_verbs, host_verbs):
         for command in module.COMMANDS:
             app.add_command(command)
     words = list(sys.argv[1:] if argv is None else argv)

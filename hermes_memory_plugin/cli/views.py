@@ -110,6 +110,11 @@ def status_page(out: Console, status: Mapping[str, Any]) -> None:
                 ", ".join(f"{key} {count:,}" for key, count in list(owners.items())[:8]) or "none yet",
             ),
             ("index", f"{index.get('rows', 0):,} rows, generation {index.get('generation', 0)}"),
+            *(
+                (("encoder", _encoder(status["embedding"])),)
+                if status.get("embedding", {}).get("backend")
+                else ()
+            ),
             ("journals", f"{len(journals)} ({_size(waiting)})"),
             ("scenes", _scenes(status.get("scenes") or {})),
             ("ledgers", ", ".join(f"{name} {_size(one.get('bytes', 0))}" for name, one in ledgers.items())),
@@ -124,6 +129,12 @@ def status_page(out: Console, status: Mapping[str, Any]) -> None:
         out.print(Text(f"✗ {one_line(problem)}", style="red"))
     if not status.get("problems") and not status.get("degraded"):
         out.print(Text("✓ no problems, nothing degraded", style="green"))
+
+
+def _encoder(found: Mapping[str, Any]) -> str:
+    left = f", {found['left']:,} rows to embed" if found.get("left") else ""
+    why = f" ({found['store_reason']})" if found.get("store_reason") else ""
+    return f"{found.get('model') or found['backend']} in {found.get('store') or 'no table yet'}{why}{left}"
 
 
 def _scenes(found: Mapping[str, Any]) -> str:

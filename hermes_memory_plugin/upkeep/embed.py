@@ -197,9 +197,9 @@ class Embedding:
             if life.error is not None:
                 raise EmbeddingBehind(self.left, str(life.error)) from life.error
 
-    def restart(self) -> None:
+    def restart(self, *, wait: float = 10.0) -> None:
         """Throw every vector away; they are embedded anew in the background. Raises LockBusy when another process embeds."""
-        with LockFile(self._lock.path).acquire(timeout=10.0):
+        with LockFile(self._lock.path).acquire(timeout=wait):
             self.vectors.clear()
         self._life.wanted.set()
         self._wake(self._life)
