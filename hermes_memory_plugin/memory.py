@@ -385,7 +385,9 @@ class Memory:
         """Store one tool call; returns its id (ours when the host sent none). Acknowledged when it returns."""
         data = log.trace_json(trace, kind)
         began = self._started.pop((trace.session_id, trace.tool_call_id), None)
-        self._journal.append("trace", data, owner=trace.owner.key, id=began, at=facts.microseconds(trace.at))
+        if began:
+            data["id"] = began  # the row of its start is its row
+        self._journal.append("trace", data, owner=trace.owner.key, at=facts.microseconds(trace.at))
         self._wrote()
         return str(data["call"])
 

@@ -222,7 +222,7 @@ class Rows:
         return [
             Add(
                 Row(
-                    id=record.id,
+                    id=str(data.get("id") or record.id),
                     layer="L0",
                     kind="call",
                     text=shown,
@@ -247,7 +247,7 @@ class Rows:
         data = record.data
         tool, call = str(data.get("tool") or ""), str(data.get("call") or record.id)
         return Row(
-            id=record.id,
+            id=str(data.get("id") or record.id),
             layer="L0",
             kind="call",
             text=f"{tool}({_as_text(data.get('args'))[:300]}) → ",

@@ -86,7 +86,7 @@ class Graves:
         ids: set[str] = set()
         for record in records:
             if record.kind == "trace":
-                ids |= {text(record.id), text(record.data.get("call"))}
+                ids |= {text(record.data.get(name)) for name in ("id", "call")} | {text(record.id)}
             elif record.kind == "turn":
                 ids |= {text(record.data.get("id")) or text(record.id), turn_key(record)}
         return self._find(ids - {""})

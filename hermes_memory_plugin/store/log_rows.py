@@ -74,7 +74,7 @@ def trace_row(record: Record) -> Row:
     data = record.data
     result = text(data.get("result"))
     return {
-        "ulid": text(record.id),
+        "ulid": text(data.get("id")) or text(record.id),  # a call's end completes the row of its start
         "tool_call_id": text(data.get("call")),
         "tool_name": text(data.get("tool")),
         "arguments": as_json(data.get("args") or {}),

@@ -93,7 +93,7 @@ class Archive:
         fresh = [
             record
             for record in self._undrained({"trace"}, keys)
-            if record.id in ids or record.data.get("call") in ids
+            if not ids.isdisjoint((record.id, record.data.get("id"), record.data.get("call")))
         ]
         if fresh:
             return _trace_of_record(fresh[-1])
@@ -115,7 +115,7 @@ class Archive:
     ) -> list[ToolTrace]:
         """Calls between two times (epoch microseconds), newest first; those still in the journal included."""
         fresh = {
-            record.id: _trace_of_record(record)
+            str(record.data.get("id") or record.id): _trace_of_record(record)
             for record in self._undrained({"trace"}, keys)
             if (since is None or record.at >= since)
             and (until is None or record.at < until)

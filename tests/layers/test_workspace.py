@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -82,21 +83,40 @@ def test_it_tells_request_folder_counters_steps_and_calls(memory: Memory) -> Non
     assert "no such file" in text
 
 
-def test_inflight_trace(memory: Memory) -> None:
+@pytest.mark.parametrize("took", [0, 60], ids=["short", "long"])
+@pytest.mark.parametrize("drained", [False, True], ids=["fresh", "drained"])
+def test_inflight_trace(memory: Memory, took: int, drained: bool) -> None:
     """A call in flight is on record from its start, listed as unfinished, and one row when it ends."""
     ask(memory, "跑一个长任务")
-    memory.start(trace(1, args={"command": "sleep 600"}, status="started"))
+    began = datetime.now(UTC) - timedelta(seconds=took)
+    memory.start(trace(1, args={"command": "sleep 600"}, status="started", at=began))
     state = memory.workspace(SESSION)
     assert [call.id for call in state.unfinished] == ["call_1"]
     assert "sleep 600" in state.to_summary()
     assert "Unfinished calls" in state.to_summary()
-    memory.flush()
-    assert memory.archive.logs.rows("SELECT status FROM logs") == [{"status": "started"}]
-    memory.log(trace(1))
-    state = memory.workspace(SESSION)
-    assert (len(state.calls), state.unfinished) == (1, ())
+    if drained:
+        memory.flush()
+        assert memory.archive.logs.rows("SELECT status FROM logs") == [{"status": "started"}]
+    time.sleep(0.002)
+    memory.log(trace(1, at=datetime.now(UTC)))
+    after = memory.workspace(SESSION)
+    assert (len(after.calls), after.unfinished) == (1, ())
+    assert after.calls[0].handle == state.unfinished[0].handle
+    assert [call.status for call in memory.traces(session="s1")] == ["ok"]
     memory.flush()
     assert memory.archive.logs.rows("SELECT status FROM logs") == [{"status": "ok"}]
+    assert [call.status for call in memory.traces(session="s1")] == ["ok"]
+
+
+def test_a_call_forgotten_in_flight_stays_forgotten_when_it_ends(memory: Memory) -> None:
+    memory.start(trace(1, status="started", at=datetime.now(UTC)))
+    memory.flush()
+    memory.forget(memory.workspace(SESSION).unfinished[0].handle)
+    memory.flush()
+    memory.log(trace(1, at=datetime.now(UTC)))
+    assert memory.workspace(SESSION).empty
+    memory.flush()
+    assert memory.archive.logs.rows("SELECT status FROM logs") == []
 
 
 def test_an_unfinished_call_survives_the_process_the_drain_and_a_new_index(home: Path) -> None:
