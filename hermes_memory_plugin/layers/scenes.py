@@ -212,14 +212,15 @@ def parse(text: str, path: Path, changed: datetime) -> Scene:
     """Read a scene file's text; what its front matter does not say has its default. Never raises."""
     parts = front.split(text)
     found = parts.fields
+    title = front.one_line(str(found.get("title") or found.get("name") or path.stem.replace("_", " ")))
     note = Note(
         id=str(found.get("id") or front.file_id(path)),
-        title=front.one_line(str(found.get("title") or found.get("name") or path.stem.replace("_", " "))),
+        title=title,
         type="scene",
         body=parts.body,
         path=path,
         owner=parts.owner,
-        description=front.one_line(str(found.get("description") or "")),
+        description=front.one_line(str(found.get("description") or "")) or title,
         created=front.moment(found.get("created")) or changed,
         updated=front.moment(found.get("updated")) or changed,
         origin=str(found.get("origin") or "user"),
@@ -238,7 +239,8 @@ def parse(text: str, path: Path, changed: datetime) -> Scene:
 
 
 def _texts(many: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(front.one_line(one) for one in many if one.strip()))
+    clean = (front.one_line(front.clean(one)) for one in many)
+    return tuple(dict.fromkeys(one for one in clean if one))
 
 
 def _as_text(scene: Scene) -> str:

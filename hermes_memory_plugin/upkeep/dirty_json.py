@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import warnings
 from typing import Any
 
 LONGEST = 400_000
@@ -91,6 +92,8 @@ def _literal(text: str) -> Any:
     if len(text) > 100_000:
         return None
     try:
-        return ast.literal_eval(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of escapes Python does not know
+            return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         return None
