@@ -39,6 +39,9 @@ KEEP = timedelta(hours=1)
 """How long old versions stay readable: longer than any handle of another process is on one. Never less."""
 FOLD_AFTER = 50
 """Writes after which small files are folded into one."""
+INDEX_FROM = 20_000
+"""Rows from which on vectors and keys are indexed: a plain scan of 100,000 takes longer than a question may."""
+_PROBES = 32
 _ATTEMPTS = 6
 _LONGEST_LIST = 500  # keys in one condition
 _CONFLICT = ("conflict", "concurrent", "retry", "too many")
@@ -142,7 +145,8 @@ class LanceTable:
         condition = _condition(wanted)
 
         def look() -> Any:
-            found = self._table.search(vector).distance_type("dot").select(["key", "_distance"]).limit(k)
+            found = self._table.search(vector).distance_type("dot").nprobes(_PROBES)
+            found = found.select(["key", "_distance"]).limit(k)
             return (found.where(condition, prefilter=True) if condition else found).to_arrow()
 
         return _hits(self._try(look))
@@ -170,8 +174,19 @@ class LanceTable:
         if not now and self._writes < FOLD_AFTER:
             return
         self._writes = 0
+        self._try(self._indexed)
         self._try(lambda: self._table.optimize(cleanup_older_than=KEEP))
         self._private()
+
+    def _indexed(self) -> None:
+        rows = self._table.count_rows()
+        if rows < INDEX_FROM or len(self._table.list_indices()) >= 2:
+            return
+        from lancedb.index import BTree, IvfFlat
+
+        partitions = int(rows**0.5)
+        self._table.create_index("vector", config=IvfFlat(distance_type="dot", num_partitions=partitions))
+        self._table.create_index("key", config=BTree())
 
     def close(self) -> None:
         """Nothing is held open."""

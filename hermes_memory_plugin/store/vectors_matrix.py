@@ -306,14 +306,14 @@ class MatrixTable:
 
 
 def _dots(matrix: Any, places: Array, vector: Array) -> Array:
-    """Rows of the matrix times a vector, by chunks: no copy of the whole."""
+    """Rows of the matrix times a vector, by chunks: no copy of the whole, and none at all where many rows are wanted."""
     import numpy as np
 
     query = np.ascontiguousarray(vector, np.float32)
-    dots = np.empty(len(places), np.float32)
-    whole = len(places) == len(matrix) and len(places) > 0 and bool((np.diff(places) == 1).all())
-    for start in range(0, len(places), _CHUNK):
-        stop = min(start + _CHUNK, len(places))
-        rows = matrix[start:stop] if whole else matrix[places[start:stop]]
-        dots[start:stop] = rows @ query
-    return dots
+    if 4 * len(places) < len(matrix):
+        parts = [matrix[places[start : start + _CHUNK]] @ query for start in range(0, len(places), _CHUNK)]
+        return np.concatenate(parts) if parts else np.zeros(0, np.float32)
+    dots = np.empty(len(matrix), np.float32)
+    for start in range(0, len(matrix), _CHUNK):
+        np.matmul(matrix[start : start + _CHUNK], query, out=dots[start : start + _CHUNK])
+    return dots[places]

@@ -39,6 +39,7 @@ LOOK = 30.0
 _WRITE_ROWS, _WRITE_SECONDS = 64, 20.0
 _AGAIN_AFTER = 60.0  # seconds of embedding after which rows that came meanwhile are looked for
 _LONGEST_REST = 300.0
+_QUIET = 1.0  # seconds for which "no encoder is configured" is taken for granted
 _SAMPLE = 256
 _PROBE = "memory"
 _LOADING = 60.0  # seconds a model may take for its first text
@@ -137,19 +138,19 @@ class Embedding:
         self._damages = 0
         self._idle = False
         """No encoder is configured, and nothing of an earlier one is left."""
+        self._quiet = 0.0
 
     # -- for those who write -----------------------------------------------------------------------------------------
 
     def notify(self) -> None:
         """Something was journalled. Costs microseconds, and nothing more where no encoder is configured."""
         life = self._life
-        if life.wanted.is_set() or self._forked:
+        if life.wanted.is_set() or self._forked or time.monotonic() < self._quiet:
             return
         if self._plan() is None:
+            self._idle = self._idle or not self.vectors.exists
             if self._idle:
-                return
-            self._idle = not self.vectors.exists
-            if self._idle:
+                self._quiet = time.monotonic() + _QUIET
                 return
         life.wanted.set()
         self._wake(life)

