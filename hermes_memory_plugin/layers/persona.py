@@ -141,7 +141,7 @@ class Persona:
         kept = list(dict.fromkeys(entry.strip() for entry in entries if entry.strip()))
         if pages.foreign:
             raise PersonaRefused(pages.path, pages.foreign)
-        if any(DELIMITER in f"\n{entry}\n" for entry in kept):
+        if entries_of(DELIMITER.join(kept)) != kept:
             raise PersonaRefused(
                 pages.path, "an entry holds a line with § alone, which Hermes takes for the end of an entry"
             )

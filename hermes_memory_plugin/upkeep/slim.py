@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hermes_memory_hookspecs import Owner
 from hermes_memory_plugin.errors import NotFound
-from hermes_memory_plugin.layers.persona import FILES, TARGETS, Pages, PersonaRefused, Target
+from hermes_memory_plugin.layers.persona import (
+    DELIMITER,
+    FILES,
+    TARGETS,
+    Pages,
+    PersonaRefused,
+    Target,
+    entries_of,
+)
 from hermes_memory_plugin.owners import is_private
 from hermes_memory_plugin.recall.asked import Asked
 from hermes_memory_plugin.recall.search import Search
@@ -163,7 +171,7 @@ def restore(memory: Memory, name: str = "") -> list[str]:
         }
         for target, (entries, as_it_was) in wanted.items():
             if not as_it_was and not pages[target].fits(entries):
-                size = len("\n§\n".join(entries))
+                size = len(DELIMITER.join(entries))
                 raise PersonaRefused(
                     pages[target].path,
                     f"with its {len(moves)} entries back it would hold {size:,} characters and Hermes allows "
@@ -243,8 +251,11 @@ def _plan(memory: Memory, pages: dict[Target, Pages]) -> Plan:
             Move(target, entry, *classify(entry, target, memory.reader.analyst.read))
             for entry in page.entries
         ]
-        left = [move.entry for move in mine if move.becomes == "persona" or page.foreign]
-        files.append(File(FILES[target], page.limit, page.characters, len("\n§\n".join(left)), page.foreign))
+        left = [move.entry for move in mine if move.becomes == "persona"]
+        text = DELIMITER.join(left)
+        refused = page.foreign or ("" if entries_of(text) == left else "an entry holds a line with § alone")
+        after = page.characters if refused else len(text)
+        files.append(File(FILES[target], page.limit, page.characters, after, refused))
         moves += mine
     return Plan(tuple(moves), tuple(files))
 
@@ -285,8 +296,6 @@ def _merged(page: Pages, wrote: Sequence[str], moves: Sequence[Move], folder: Pa
     """(the entries to put back, whether the file is as `slim` left it and simply gets its old content)."""
     mine = [move.entry for move in moves if move.target == page.target]
     if list(page.entries) == list(wrote):
-        from hermes_memory_plugin.layers.persona import entries_of
-
         saved = folder / FILES[page.target]
         text = saved.read_text(encoding="utf-8", errors="replace") if saved.is_file() else ""
         return entries_of(text), True
