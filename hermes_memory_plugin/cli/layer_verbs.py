@@ -19,21 +19,20 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.upkeep.slim import Plan
 
 
-class _Listing(Verbs):
-    """A group whose name alone means `list`."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        if not ctx.protected_args and not ctx.args:
-            return ctx.invoke(self.commands[next(iter(self.commands))])
-        return super().invoke(ctx)
+def _alone(ctx: click.Context, verb: click.Command) -> None:
+    """The name of a group alone means its first verb."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(verb)
 
 
 @click.group(
-    cls=_Listing, invoke_without_command=True, short_help="Topic background: list, show, confirm, forget."
+    cls=Verbs, invoke_without_command=True, short_help="Topic background: list, show, confirm, forget."
 )
 @common
-def scenes() -> None:
+@click.pass_context
+def scenes(ctx: click.Context) -> None:
     """Topic background, one Markdown file each; drafts are proposed until they are confirmed."""
+    _alone(ctx, list_scenes)
 
 
 @scenes.command("list")
@@ -168,10 +167,12 @@ def draft(state: State, idle: int, again: bool) -> None:
     state.show(data, page, code=NOTHING if done.failed else OK)
 
 
-@click.group(cls=_Listing, invoke_without_command=True, short_help="Notes with their dates and uses.")
+@click.group(cls=Verbs, invoke_without_command=True, short_help="Notes with their dates and uses.")
 @common
-def notes() -> None:
+@click.pass_context
+def notes(ctx: click.Context) -> None:
     """What was asked to be remembered: `remember --title` writes a note, `forget` takes it away."""
+    _alone(ctx, list_notes)
 
 
 @notes.command("list")
@@ -217,11 +218,13 @@ def list_notes(state: State) -> None:
 
 
 @click.group(
-    cls=_Listing, invoke_without_command=True, short_help="Forgotten notes and scenes: list, restore, empty."
+    cls=Verbs, invoke_without_command=True, short_help="Forgotten notes and scenes: list, restore, empty."
 )
 @common
-def trash() -> None:
+@click.pass_context
+def trash(ctx: click.Context) -> None:
     """Forgotten notes and scenes, kept for 30 days."""
+    _alone(ctx, list_trash)
 
 
 @trash.command("list")
@@ -287,13 +290,15 @@ def empty(state: State) -> None:
 
 
 @click.group(
-    cls=_Listing,
+    cls=Verbs,
     invoke_without_command=True,
     short_help="Hermes' MEMORY.md and USER.md: show, slim, restore, adopt.",
 )
 @common
-def persona() -> None:
+@click.pass_context
+def persona(ctx: click.Context) -> None:
     """What Hermes keeps about its user in MEMORY.md and USER.md, and the standing preferences beside them."""
+    _alone(ctx, show_persona)
 
 
 @persona.command("show")
