@@ -165,7 +165,15 @@ def run(argv: Sequence[str] | None = None, *, prog: str = "hermes-memory") -> in
         state_verbs,
     )
 
-    for module in (state_verbs, memory_verbs, layer_verbs, persona_verbs, index_verbs, owner_verbs, host_verbs):
+    for module in (
+        state_verbs,
+        memory_verbs,
+        layer_verbs,
+        persona_verbs,
+        index_verbs,
+        owner_verbs,
+        host_verbs,
+    ):
         for command in module.COMMANDS:
             app.add_command(command)
     words = list(sys.argv[1:] if argv is None else argv)
