@@ -11,6 +11,7 @@ Reads one JSON object from the file named by its only argument and prints one JS
                          "compress": BOOL       a compaction before the turn
                          "home": PATH           the Hermes home of this turn, as a multiplexing gateway sets it
                          "interrupt": SECONDS   interrupt the agent after that time
+                         "finalize": BOOL       afterwards the session is over, as at /new or at the end of the CLI
                          "cron": {...}          instead of a turn: make a job with these values and run it
                          "wait": NAME           afterwards: until no thread has that name any more}
     out  {"turns": [{"response", "session_id", "error"}, ...], "messages": [...]}
@@ -112,6 +113,12 @@ class Driver:
 
                 return {"response": str(run_job(create_job(**turn["cron"]))[2])}
             done = self.turn(turn)
+            if turn.get("finalize"):
+                from hermes_cli.plugins import invoke_hook
+
+                invoke_hook(
+                    "on_session_finalize", session_id=self.agent.session_id, platform="cli", reason="shutdown"
+                )
         while any(thread.name == turn.get("wait") for thread in threading.enumerate()):
             time.sleep(0.05)
         return done
