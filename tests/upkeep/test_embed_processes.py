@@ -38,8 +38,8 @@ def test_embedding_goes_on_where_a_killed_process_was(home: Path) -> None:
     one = process(
         PRELUDE
         + """
-from hermes_memory_plugin.upkeep import embed
-embed._WRITE_ROWS = 4
+from hermes_memory_plugin.upkeep import embed_worker
+embed_worker.WRITE_ROWS = 4
 memory = opened()
 memory.remember_many([Fact(statement=f"某公司更换审计机构，第{n}次") for n in range(60)])
 def watch():
