@@ -29,6 +29,8 @@ REST = 0.2
 """How much of the question a row must hold that names none of its companies, where others do."""
 BESIDE = 0.45
 """The share of the best score a row must reach."""
+BESIDE_OFF = 0.7
+"""The same for one that something speaks against."""
 _GENERAL = re.compile(
     r"(?:why|how (?:do|does|did|can|could|would|many|far|long|old|tall|big|to)|what(?:'s| is| are| was| were| does| do| causes)|who (?:is|was|were|invented|wrote|discovered)"
     r"|when (?:did|was|were)|where (?:is|are|was)|is it true|can you (?:explain|tell|write|give)|explain|define)\b"
@@ -114,7 +116,9 @@ def _beside(asked: Asked, candidates: list[Candidate], cut: list[Cut], floor: fl
             one.reasons.append("nearest in meaning")
         elif one.coverage >= max(AS_MUCH * covered, 0.4) and one.worded and not one.off:
             one.reasons.append("holds as much of the question")
-        elif one.score < BESIDE * best.score or (one.coverage + one.cosine < 0.6 * floor and not one.named):
+        elif one.score < (BESIDE_OFF if one.off else BESIDE) * best.score or (
+            one.coverage + one.cosine < 0.6 * floor and not one.named
+        ):
             why = "weaker"
         elif not (one.worded or one.named or one.answers) and (worded or one.cosine < nearest - 0.12):
             why = "only its meaning is near, and others are nearer"

@@ -10,6 +10,7 @@ import numpy as np
 
 from hermes_memory_plugin.recall.candidate import Candidate
 from hermes_memory_plugin.recall.index_files import Array
+from hermes_memory_plugin.recall.index_row import LAYERS
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.recall.asked import Asked
@@ -17,13 +18,17 @@ if TYPE_CHECKING:
 
 SATURATION = 2.5
 """BM25 over this times the question's idf mass is about 1 when every content word is found."""
-COSINE = 0.2
+COSINE, SHORT = 0.2, 0.8
+"""What the cosine of a long row adds to its score, and that of a short one."""
+BRIEF, LONG = 25, 60
+"""Up to so many tokens a row is short; from so many on it is long."""
 OTHER_LANGUAGE = 0.1
 """What a cosine between Chinese and English is short of one within a language."""
 SYNONYM = 0.8
 """What a content word counts for that a row says in other words."""
 Mix = Callable[[Array, Array, Array], tuple[Array, Array]]
 """(BM25, scores, cosine) of every number → (scores, cosine): what an encoder for sentences makes of them."""
+_HAN = re.compile("[\u3400-\u9fff]")
 _LATIN = re.compile(r"[A-Za-z]{2,}")
 
 
@@ -35,10 +40,11 @@ def gather(view: View, asked: Asked, *, most: int, mix: Mix | None = None) -> li
     """
     if not view.n or not asked.weights:
         return []
+    view.look_up((*asked.weights, *asked.content, *(one for some in asked.same.values() for one in some)))
     words = view.bm25(_weights(view, asked))
     mass = sum(view.idf(token) * weight for token, weight in asked.content.items()) or 1.0
     cosine = _cosine(view, asked)
-    scores = words / np.float32(SATURATION * mass) + np.float32(COSINE) * cosine
+    scores = words / np.float32(SATURATION * mass) + _worth(view) * cosine
     if mix is not None:
         scores, cosine = mix(words, scores, cosine)
     numbers = view.top(scores, most)
@@ -57,6 +63,17 @@ def gather(view: View, asked: Asked, *, most: int, mix: Mix | None = None) -> li
             )
         )
     return found
+
+
+def _worth(view: View) -> Array:
+    """What the cosine of each row counts: most for a short statement.
+
+    The sum of many words' vectors says little of any of them, and that of a turn is its neighbours' too.
+    """
+    short = np.clip((np.float32(LONG) - view.column("length")) / np.float32(LONG - BRIEF), 0.0, 1.0)
+    short *= view.column("layer") != LAYERS.index("L0")
+    worth: Array = np.float32(COSINE) + np.float32(SHORT - COSINE) * short.astype(np.float32)
+    return worth
 
 
 def _weights(view: View, asked: Asked) -> dict[str, float]:
@@ -81,18 +98,23 @@ def _cosine(view: View, asked: Asked) -> Array:
 
 def is_chinese(text: str) -> bool:
     """Whether most of what the text says, it says in Chinese."""
-    han = sum("\u3400" <= character <= "\u9fff" for character in text[:400])
-    return han > 0 and 2 * han >= len(_LATIN.findall(text[:400]))
+    head = text[:300]
+    if head.isascii():
+        return False
+    han = len(_HAN.findall(head))
+    return han > 0 and 2 * han >= len(_LATIN.findall(head))
 
 
 def _held(view: View, asked: Asked, numbers: Sequence[int]) -> list[dict[str, float]]:
     """Of each number, the content tokens it holds itself (1) or by another name (`SYNONYM`)."""
-    wanted = np.asarray(numbers, np.int64)
     held: list[dict[str, float]] = [{} for _ in numbers]
+    place_of = np.full(view.size, -1, np.int32)
+    place_of[np.asarray(numbers, np.int64)] = np.arange(len(numbers), dtype=np.int32)
     for token in asked.content:
         for other, share in ((token, 1.0), *((same, SYNONYM) for same in asked.same.get(token, ()))):
             holders, _ = view.postings(other)
             if len(holders):
-                for place in np.flatnonzero(np.isin(wanted, holders)).tolist():
+                places = place_of[holders]
+                for place in places[places >= 0].tolist():
                     held[place].setdefault(token, share)
     return held

@@ -16,8 +16,11 @@ from hermes_memory_plugin.recall.segments import Segment
 
 K1 = 1.5
 B = 0.75
+B_LOG = 0.4
+"""Turns and calls: a long one says more, where a long statement says the same at length."""
 _CHUNK = 1_024  # rows of vectors turned to floats at a time: 1 MB
 _STACK = 32
+_LOG = LAYERS.index("L0")
 
 
 class _Slice:
@@ -64,10 +67,13 @@ class View:
             float(p.segment.column["length"][p.mask].sum(dtype=np.float64)) for p in self._slices if p.visible
         )
         self.avgdl = length / self.n if self.n else 0.0
-        per_token = K1 * B / self.avgdl if self.avgdl else 0.0
+        per_word = 1.0 / self.avgdl if self.avgdl else 0.0
         for piece in self._slices:
             if piece.visible:
-                piece.norm = piece.segment.column["length"] * np.float32(per_token) + np.float32(K1 * (1 - B))
+                b = np.where(piece.segment.column["layer"] == _LOG, np.float32(B_LOG), np.float32(B))
+                piece.norm = np.float32(K1) * (
+                    1 - b + b * (piece.segment.column["length"] * np.float32(per_word))
+                )
         self._hits: dict[str, tuple[Array, Array]] = {}
 
     @cached_property
@@ -91,7 +97,7 @@ class View:
 
     def df(self, token: str) -> int:
         """In how many visible rows the token occurs."""
-        self._look_up((token,))
+        self.look_up((token,))
         return len(self._hits[token][0])
 
     def idf(self, token: str) -> float:
@@ -101,13 +107,13 @@ class View:
 
     def postings(self, token: str) -> tuple[Array, Array]:
         """Visible numbers that hold the token (ascending) and its BM25 contribution to each, at weight 1."""
-        self._look_up((token,))
+        self.look_up((token,))
         return self._hits[token]
 
     def bm25(self, weights: Mapping[str, float] | Iterable[str]) -> Array:
         """float32 score of every number; tokens of a mapping count times their weight."""
         weighted = weights if isinstance(weights, Mapping) else dict.fromkeys(weights, 1.0)
-        self._look_up(weighted)
+        self.look_up(weighted)
         scores = np.zeros(self.size, np.float32)
         for token, weight in weighted.items():
             numbers, gain = self._hits[token]
@@ -115,8 +121,9 @@ class View:
                 scores[numbers] += gain if weight == 1.0 else gain * np.float32(weight)
         return scores
 
-    def _look_up(self, tokens: Iterable[str]) -> None:
-        wanted = [token for token in tokens if token not in self._hits]
+    def look_up(self, tokens: Iterable[str]) -> None:
+        """Fetch the postings of many tokens at once; what asks for one of them later finds it ready."""
+        wanted = [token for token in dict.fromkeys(tokens) if token not in self._hits]
         if not wanted:
             return
         terms = np.array(digests(wanted), np.uint64)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.recall.asked import Asked
 
 _NOT = re.compile(r"[不未没无][有再曾予进行]{0,2}$|\b(?:no|not|without)\s$")
+STATEMENT = 600
+"""Characters up to which a text speaks of the periods it names and of no others."""
 UNTRUSTED = frozenset({"tool", "web", "report", "model"})
 _ORIGIN = {"web": 0.85, "model": 0.95}
 """What a statement nobody vouches for is worth beside one that somebody does."""
@@ -156,7 +158,7 @@ def _periods(asked: Asked, one: Candidate) -> None:
     elif "within" in relations:
         one.score += 0.1
         one.reasons.append("within that period")
-    elif "around" in relations:
+    elif "around" in relations or len(one.row.text) > STATEMENT:
         one.reasons.append("a longer period")
     else:
         one.score *= 0.4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hermes_memory_plugin.layers import calls
@@ -59,6 +60,7 @@ class Rows:
         if data.get("source"):
             told = self._read(str(data["source"]))
             houses = told.entities
+            gist = replace(gist, periods=gist.periods | told.periods)
             for token in (*told.tokens, *(f"@{entity}" for entity in houses)):
                 weights.setdefault(token, _SOURCE)
         return [

@@ -99,7 +99,8 @@ def bm25(rows: list[dict[str, Any]], query: dict[str, float]) -> dict[str, float
         idf = math.log(1 + (len(rows) - len(hits) + 0.5) / (len(hits) + 0.5))
         for row in hits:
             tf = row["words"][word]
-            gain = idf * tf * 2.5 / (tf + 1.5 * (0.25 + 0.75 * lengths[row["id"]] / average))
+            b = 0.4 if row["layer"] == "L0" else 0.75
+            gain = idf * tf * 2.5 / (tf + 1.5 * (1 - b + b * lengths[row["id"]] / average))
             scores[row["id"]] = scores.get(row["id"], 0.0) + weight * gain
     return scores
 
