@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tests.lab.drive_agent import MARK
-from tests.lab.mock_llm import MockServer, text_of
+from tests.lab.mock_llm import MockServer, Script, text_of
 
 DRIVER = Path(__file__).with_name("drive_agent.py")
 PLUGIN = "hermes-memory"
@@ -73,7 +73,7 @@ class Lab:
         self,
         python: str | Path,
         *,
-        script: dict[str, Any] | None = None,
+        script: dict[str, Any] | Script | None = None,
         plugins: Sequence[str] = (PLUGIN,),
         config: dict[str, Any] | None = None,
         memory: dict[str, str] | None = None,
