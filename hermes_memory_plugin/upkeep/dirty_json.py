@@ -19,7 +19,7 @@ _TRAILING = re.compile(r'("(?:[^"\\]|\\.)*")|,(\s*[}\]])', re.DOTALL)
 
 def loads(text: str) -> Any:
     """The first object or array in the text. Raises ValueError when there is none that can be made out."""
-    text = _THINKING.sub("", text[:LONGEST]).replace("\ufeff", "")
+    text = _THINKING.sub("", text[:LONGEST]).removeprefix("\ufeff")
     for candidate in _candidates(text):
         for repaired in (candidate, _repaired(candidate), _closed(_repaired(candidate))):
             try:
