@@ -28,6 +28,7 @@ _OWN, _BEFORE, _BEFORE_THAT, _NEXT = 3.0, 2.0, 1.0, 1.0
 _TITLE = 2.0
 _SOURCE = 0.5
 _SESSIONS = 512
+_LABELS = 4_096
 
 
 class Rows:
@@ -37,7 +38,19 @@ class Rows:
         self._analyst = analyst
         self._read = analyst.read
         self._find = find
+        self._labels: dict[str, Gist] = {}
         self._talk: OrderedDict[tuple[str, str], list[_Said]] = OrderedDict()
+
+    def _again(self, text: str) -> Gist:
+        """What a label says: sources, subjects and speakers come again and again."""
+        gist = self._labels.get(text)
+        if gist is None:
+            gist = self._read(text)
+            if len(self._labels) >= _LABELS:
+                self._labels.clear()
+            if len(text) <= 200:
+                self._labels[text] = gist
+        return gist
 
     def __call__(self, record: Record) -> list[Change]:
         """The changes one record stands for; none for kinds the index does not hold."""
@@ -52,13 +65,13 @@ class Rows:
         weights = gist.weights()
         typed = " ".join(str(data.get(name) or "") for name in ("subject", "metric", "period", "title"))
         if typed.strip():
-            extra = self._read(typed)
+            extra = self._again(typed)
             for token, weight in extra.weights().items():
                 weights.setdefault(token, weight)
             gist = gist.joined(extra)
         houses: frozenset[str] = frozenset()
         if data.get("source"):
-            told = self._read(str(data["source"]))
+            told = self._again(str(data["source"]))
             houses = told.entities
             gist = replace(gist, periods=gist.periods | told.periods)
             for token in (*told.tokens, *(f"@{entity}" for entity in houses)):
@@ -322,9 +335,9 @@ class Rows:
                 if pooled is not None:
                     vector = pooled * weight if vector is None else vector + pooled * weight
         if said.speaker:
-            for token in self._read(said.speaker).tokens:
+            for token in self._again(said.speaker).tokens:
                 weights[token] += _OWN
-        for token in self._read(said.day).tokens:
+        for token in self._again(said.day).tokens:
             weights[token] += 1.0
         return Row(
             id=said.id,
