@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes_memory_hookspecs import Owner, Session
+from hermes_memory_plugin.errors import HermesMemoryError
 from hermes_memory_plugin.layers.facts import moment
 from hermes_memory_plugin.layers.scenes import Scene
 from hermes_memory_plugin.recall.markdown import scene_record
@@ -136,34 +137,30 @@ class SceneWriter:
         memory.reader.refresh()
         return confirmed
 
-    def without(self, rows: list[Row]) -> list[str]:
-        """Rows were forgotten: take what rests on them out of our scenes. Returns files of people that still cite them."""
+    def without(self, rows: list[Row]) -> None:
+        """Rows were forgotten: take what rests on them out of our scenes. Never raises; people's files stay theirs."""
         gone = {str(row.extra.get("call") or row.id) for row in rows} | {row.id for row in rows}
         cited = [
-            scene
-            for scene in self._scenes(None)
-            if gone & set((scene.extra.get("scene") or {}).get("sources", ()))
+            row for row in self._scenes(None) if gone & set((row.extra.get("scene") or {}).get("sources", ()))
         ]
-        if not cited:
-            return []
-        kept: list[str] = []
-        with self.state.changing(wait=5.0) as state:
-            for row in cited:
-                scene = self._read(row)
-                if scene is None:
-                    continue
-                if not self._ours(scene.note.path, state):
-                    kept.append(scene.note.path.name)
-                    continue
-                left = scene_text.merge(
-                    scene_text.parse(scene.note.body), [], stands=self._stands(scene.note.owner)
-                )
-                if not left:
-                    self._discard(scene, state)
-                    continue
-                sources = tuple(one for one in scene.sources if one not in gone)
-                self._save(scene, scene.note.title, left, state, sources=sources)
-        return kept
+        try:
+            if cited:
+                with self.state.changing(wait=5.0) as state:
+                    for row in cited:
+                        self._without(row, gone, state)
+        except (HermesMemoryError, OSError) as error:
+            self._memory.count("scene_failed", f"{type(error).__name__}: {error}")
+
+    def _without(self, row: Row, gone: set[str], state: State) -> None:
+        scene = self._read(row)
+        if scene is None or not self._ours(scene.note.path, state):
+            return
+        left = scene_text.merge(scene_text.parse(scene.note.body), [], stands=self._stands(scene.note.owner))
+        if left:
+            sources = tuple(one for one in scene.sources if one not in gone)
+            self._save(scene, scene.note.title, left, state, sources=sources)
+        else:
+            self._discard(scene, state)
 
     def _try(self, owner: Owner, session: str, ask: scene_model.Ask | None) -> Passed:
         try:

@@ -34,7 +34,7 @@ class Worker:
             if not self._known_at_exit:
                 self._known_at_exit = True
                 atexit.register(_settle, weakref.ref(self))
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():  # a forked child has none of its own
                 self._thread = threading.Thread(target=self._work, name="hermes-memory-worker", daemon=True)
                 self._thread.start()
 
