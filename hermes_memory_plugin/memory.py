@@ -318,7 +318,7 @@ class Memory:
             self._journal.append("forget", {"ids": ids, "by": by or key, "why": why}, owner=key)
             self._wrote()
             if any(row.layer in ("L0", "L1") for row in rows):
-                self.drafts.without(rows)
+                self.drafts.files.without(rows)
         return ids
 
     def restore(self, name: str, *, owner: Owner | None = None) -> str:
