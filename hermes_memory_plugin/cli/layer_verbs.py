@@ -1,4 +1,4 @@
-"""scenes, notes, trash: the layers people can open in an editor."""
+"""scenes: the topic background people can open in an editor."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def list_scenes(state: State) -> None:
     """Every scene with its status, topic and day, and what failed."""
     with state.memory() as memory:
         memory.reader.scan_files()
-        rows = [_scene_view(memory, row) for row in _rows(memory, state.owner, "scene")]
+        rows = [_scene_view(memory, row) for row in rows_of(memory, state.owner, "scene")]
         failed = [
             {
                 "session": one.session,
@@ -114,7 +114,7 @@ def confirm(state: State, name: str) -> None:
         if scene is None:
             raise NotFound(name, "Its file is gone.")
         was = scene.status
-        scene = memory.drafts.confirm(scene)
+        scene = memory.drafts.files.confirm(scene)
         view = _scene_view(memory, row) | {"status": "active"}
     state.show({**view, "was": was}, lambda out: out.print(f"{scene.note.title} is active (it was {was})."))
 
@@ -165,129 +165,8 @@ def draft(state: State, idle: int, again: bool) -> None:
     state.show(data, page, code=NOTHING if done.failed else OK)
 
 
-@click.group(cls=Verbs, invoke_without_command=True, short_help="Notes with their dates and uses.")
-@common
-@click.pass_context
-def notes(ctx: click.Context) -> None:
-    """What was asked to be remembered: `remember --title` writes a note, `forget` takes it away."""
-    alone(ctx, list_notes)
-
-
-@notes.command("list")
-@common
-@verb_state
-def list_notes(state: State) -> None:
-    """Every note: created, updated, how often and when last recalled."""
-    from hermes_memory_plugin.upkeep.uses import uses
-
-    with state.memory() as memory:
-        memory.reader.scan_files()
-        used = uses(memory, owner=state.owner)
-        rows = [
-            {
-                "handle": memory.reader.index.handle(row),
-                "id": row.id,
-                "type": str(row.extra.get("type") or ""),
-                "title": str(row.extra.get("title") or ""),
-                "owner": row.owner,
-                "created": _day(row.created),
-                "updated": _day(row.as_of),
-                "uses": used[row.id].count if row.id in used else 0,
-                "last_used": used[row.id].last if row.id in used else None,
-                "file": str(row.extra.get("path") or ""),
-                "broken": str(row.extra.get("broken") or ""),
-            }
-            for row in _rows(memory, state.owner, "")
-        ]
-
-    def page(out: Console) -> None:
-        from hermes_memory_plugin.cli.output import table
-
-        if not rows:
-            out.print("No note yet: `hermes-memory remember TEXT --title TITLE` writes one.")
-            return
-        table(
-            out,
-            ("note", "type", "created", "updated", "uses", "title"),
-            ((r["handle"], r["type"], r["created"], r["updated"], r["uses"], r["title"]) for r in rows),
-        )
-
-    state.show({"notes": rows}, page, code=OK if rows else NOTHING)
-
-
-@click.group(
-    cls=Verbs, invoke_without_command=True, short_help="Forgotten notes and scenes: list, restore, empty."
-)
-@common
-@click.pass_context
-def trash(ctx: click.Context) -> None:
-    """Forgotten notes and scenes, kept for 30 days."""
-    alone(ctx, list_trash)
-
-
-@trash.command("list")
-@common
-@verb_state
-def list_trash(state: State) -> None:
-    """What can be restored, and until when."""
-    with state.memory() as memory:
-        keys = memory.keys(state.owner)
-        found = [one for one in memory.notes.trash if keys is None or one.owner in keys]
-    rows = [
-        {
-            "name": one.name,
-            "title": one.title,
-            "layer": one.folder,
-            "owner": one.owner,
-            "forgotten": one.at,
-            "until": one.until,
-        }
-        for one in found
-    ]
-
-    def page(out: Console) -> None:
-        from hermes_memory_plugin.cli.output import table
-
-        if not rows:
-            out.print("The trash is empty.")
-            return
-        table(
-            out,
-            ("forgotten", "until", "layer", "title"),
-            ((f"{one.at:%Y-%m-%d %H:%M}", f"{one.until:%Y-%m-%d}", one.folder, one.title) for one in found),
-        )
-
-    state.show({"trash": rows}, page, code=OK if rows else NOTHING)
-
-
-@trash.command()
-@common
-@click.argument("name")
-@verb_state
-def restore(state: State, name: str) -> None:
-    """Bring a forgotten note or scene back, by title or file name."""
-    from hermes_memory_plugin.cli.views import handle_of
-
-    with state.memory() as memory:
-        row = memory.restore(name, owner=state.owner)
-        handle = handle_of(memory, row)
-    state.show({"id": row, "handle": handle}, lambda out: out.print(f"Restored as {handle}."))
-
-
-@trash.command()
-@common
-@verb_state
-def empty(state: State) -> None:
-    """Delete what is in the trash for good."""
-    with state.memory() as memory:
-        keys = memory.keys(state.owner)
-        gone = [one for one in memory.notes.trash if keys is None or one.owner in keys]
-        for one in gone:
-            one.path.unlink(missing_ok=True)
-    state.show({"deleted": len(gone)}, lambda out: out.print(f"{len(gone)} files deleted for good."))
-
-
-def _rows(memory: Memory, owner: Owner | None, kind: str) -> list[Row]:
+def rows_of(memory: Memory, owner: Owner | None, kind: str) -> list[Row]:
+    """The owner's scenes (`kind` "scene"), or everything of L2 that is none."""
     import time
 
     rows = memory.reader.index.scan(
@@ -321,7 +200,7 @@ def _scene_view(memory: Memory, row: Row) -> dict[str, Any]:
         "sectors": list(about.get("sectors") or ()),
         "period": str(about.get("period") or ""),
         "sources": list(about.get("sources") or ()),
-        "as_of": _day(row.as_of),
+        "as_of": day_of(row.as_of),
         "owner": row.owner,
         "summary": row.text,
         "path": str(row.extra.get("path") or ""),
@@ -329,11 +208,12 @@ def _scene_view(memory: Memory, row: Row) -> dict[str, Any]:
     }
 
 
-def _day(at: int | None) -> str:
+def day_of(at: int | None) -> str:
+    """The UTC day of a time, "" without one."""
     from hermes_memory_plugin.layers.facts import moment
 
     found = moment(at)
     return found.date().isoformat() if found else ""
 
 
-COMMANDS = (scenes, notes, trash)
+COMMANDS = (scenes,)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from hermes_memory_hookspecs import Owner, Session
 from hermes_memory_plugin.layers.persona import FILES, TARGETS
-from hermes_memory_plugin.upkeep.slim import classify, same_text
+from hermes_memory_plugin.upkeep.slim import same_text
+from hermes_memory_plugin.upkeep.slim_rules import classify
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.memory import Memory

@@ -15,7 +15,7 @@ from hermes_memory_plugin import Memory
 from hermes_memory_plugin.errors import NotFound
 from hermes_memory_plugin.layers.persona import DELIMITER, PersonaRefused
 from hermes_memory_plugin.plugin import TurnContext
-from hermes_memory_plugin.upkeep import mirror, slim
+from hermes_memory_plugin.upkeep import mirror, slim, slim_rules
 
 RULE, FIGURE = "回答先结论后论据", "贵州茅台 PE(TTM) 28.1 倍（2026-04-30）"
 HOWTO = "查日线用 daily 接口，参数 ts_code"
@@ -55,7 +55,7 @@ def texts(memory: Memory, question: str, layer: str = "") -> list[str]:
     ],
 )
 def test_an_entry_goes_where_it_belongs_and_stays_in_doubt(memory: Memory, entry: str, becomes: str) -> None:
-    assert slim.classify(entry, "memory", memory.reader.analyst.read)[0] == becomes
+    assert slim_rules.classify(entry, "memory", memory.reader.analyst.read)[0] == becomes
 
 
 def test_a_plan_changes_nothing(memory: Memory) -> None:
