@@ -47,7 +47,13 @@ class Cut:
 
 
 def shown_line(
-    item: Recalled, handle: str, *, later: str = "", replaces: str = "", length: int = FACT_LENGTH
+    item: Recalled,
+    handle: str,
+    *,
+    later: str = "",
+    replaces: str = "",
+    contradicts: str = "",
+    length: int = FACT_LENGTH,
 ) -> block.Line:
     """How a row stands in the block."""
     return block.Line(
@@ -58,6 +64,7 @@ def shown_line(
         state=item.state,
         later=later,
         replaces=replaces,
+        contradicts=contradicts,
     )
 
 

@@ -23,6 +23,8 @@ _SURE = 0.6
 """Mentions below this confidence are looked for, but exclude nothing."""
 _ENTITY, _NAME, _SECTOR, _METRIC, _FAMILY, _GROUP = 1.0, 0.3, 0.8, 0.6, 0.4, 0.6
 _THEME = 0.2
+_SINGLE = 0.6
+"""What a character by itself counts for: 高, 长 and 去 are in everything."""
 _PAIR = 0.3
 """What a pair of characters across two words counts for in what a row must cover."""
 _HAN = re.compile("[\u3400-\u9fff]+")
@@ -118,8 +120,13 @@ class Asked:
     def language(self) -> str:
         return "en" if self.question.language == "en" else "zh"
 
-    @cached_property
+    @property
     def anchored(self) -> bool:
+        """Whether it names, or may name, something a memory is about."""
+        return self.told or bool(self.question.hints)
+
+    @cached_property
+    def told(self) -> bool:
         """Whether it names something a memory is about: a company, trade, figure, client, identifier, past work."""
         asked = self.question
         return bool(
@@ -166,7 +173,7 @@ class Asked:
         spoken = {piece for name in trades for piece in segment.tokens(name)}
         words = _words(normal)
         content = {
-            token: _PAIR if words and _is_pair(token, words) else 1.0
+            token: _PAIR if words and _is_pair(token, words) else _SINGLE if _is_single(token) else 1.0
             for token in question.content
             if token not in codes | names | spoken | digits | unwanted
         }
@@ -288,6 +295,10 @@ def _words(normal: str) -> set[str]:
 
 def _is_pair(token: str, words: set[str]) -> bool:
     return len(token) == 2 and token not in words and "\u3400" <= token[0] <= "\u9fff"
+
+
+def _is_single(token: str) -> bool:
+    return len(token) == 1 and token >= "\u3400"
 
 
 def _same(

@@ -38,6 +38,10 @@ _MORE = {
     "zh": "另有 {more} 条较弱的相关记录，可用 remember recall 查看。",
     "en": "{more} weaker records: remember recall.",
 }
+_OUR_WORDS = (*_HEAD.values(), *_STANDING.values(), "hermes-memory: ")
+_MORE_LINE = re.compile(
+    "|".join(re.escape(text).replace(re.escape("{more}"), r"\d+") for text in _MORE.values())
+)
 _LATER = {"zh": "后来", "en": "later"}
 _AS_OF = {"zh": "截至", "en": "as of"}
 _STATE = {
@@ -45,6 +49,7 @@ _STATE = {
     "expired": {"zh": "已过期", "en": "expired"},
 }
 _REPLACES = {"zh": "取代", "en": "replaces"}
+_CONTRADICTS = {"zh": "与 {other} 矛盾", "en": "contradicts {other}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,7 @@ class Line:
     state: str = "live"
     later: str = ""
     replaces: str = ""
+    contradicts: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,8 @@ def harmless(text: str) -> str:
     plain = _CHAT_MARK.sub("|", plain)
     plain = _TAG_LIKE.sub("(", plain)
     plain = _FENCE.sub("'''", plain)
-    plain = _ROLE.sub(lambda match: f"{match[1]}{match[2] or ''} -", plain)
+    # A colon of another kind: the figure behind 用户：13.4亿 stays what it is, and no line speaks as the system.
+    plain = _ROLE.sub(lambda match: f"{match[1]}{match[2] or ''}∶", plain)
     return _BLANKS.sub(" ", plain).strip()
 
 
@@ -118,6 +125,8 @@ def line(item: Line, language: str) -> str:
         notes.append(f"{_LATER[language]} {harmless(item.later)}")
     if item.replaces:
         notes.append(f"{_REPLACES[language]} {item.replaces}")
+    if item.contradicts:
+        notes.append(_CONTRADICTS[language].format(other=item.contradicts))
     shown = f" ({'; '.join(notes)})" if notes else ""
     return f"- [{harmless(item.handle)}] {harmless(item.text)}{shown}"
 
@@ -159,10 +168,21 @@ def find(text: str) -> list[Found]:
 
 
 def strip(text: str) -> str:
-    """The message without our blocks: what a person or another program really wrote."""
-    for found in find(text):
-        text = text.replace(found.text, "")
-    return text.strip() if _CLOSE not in text else text
+    """The message without blocks as `render` writes them: what a person or another program really wrote.
+
+    A fence around anything else is somebody's words, and stays.
+    """
+    ours = [found.text for found in find(text) if _is_ours(found)]
+    for one in ours:
+        text = text.replace(one, "")
+    return text.strip() if ours else text
+
+
+def _is_ours(found: Found) -> bool:
+    lines = found.text.splitlines()[1:-1]
+    return bool(found.handles) and all(
+        _ITEM.match(one) or one.startswith(_OUR_WORDS) or _MORE_LINE.fullmatch(one) for one in lines
+    )
 
 
 def handles(texts: Iterable[str]) -> set[str]:

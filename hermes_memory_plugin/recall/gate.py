@@ -17,8 +17,8 @@ UNANCHORED = 0.12
 """How much more it takes when the question names nothing a memory is about."""
 UNKNOWN = 0.2
 """How much more when it names an identifier no row holds."""
-ASIDE, NEARER, COVERED = 0.5, 0.05, 0.6
-"""Cosine to an aside from which a message is like it, how much nearer a row may be, and how much of it a row may hold."""
+ASIDE, ASIDE_UNTOUCHED, NEARER, COVERED = 0.5, 0.42, 0.05, 0.6
+"""Cosine to an aside from which a message is like it, the same where no row holds a word of it, how much nearer a row may be, and how much of it a row may hold."""
 AS_MUCH = 0.75
 """A row that covers this share of what the best one covers comes along, however rare its words are."""
 LITTLE = 0.55
@@ -31,9 +31,23 @@ BESIDE = 0.45
 """The share of the best score a row must reach."""
 BESIDE_OFF = 0.7
 """The same for one that something speaks against."""
+UNWORDED = 0.42
+"""Cosine the best row needs when no row holds a word of a message that rather is an aside."""
+LONG_MESSAGE = 90
+_WORK = re.compile(
+    r"(?:please\s|can you\s|could you\s|let's\s|now\s|ok,?\s|we need to\s|i need (?:you )?to\s|help me\s|next,?\s)*"
+    r"(?:write|add|fix|refactor|implement|update|review|deploy|summari[sz]e|draft|analy[sz]e|create|build|make|run|check|test|rename|move|remove|delete|document|generate|prepare|plan|design|set up|configure|install|migrate|port|clean|format|commit|merge|open|start|finish|debug|profile|optimi[sz]e|list|compare|send|book|order|schedule|read|look)\b"
+    r"|(?:请|请你|麻烦|帮我|帮忙|给我|我们|我要|我想|来|先|再|继续|现在|把|将|替我|你)*(?:写|改|加|修|分析|总结|整理|做|生成|起草|评估|复盘|对比|比较|部署|实现|重构|优化|测试|检查|审阅|翻译|安排|准备|规划|设计|拟|算|跑|查|看看|看一下|梳理|汇总|归纳|出一份|出个|列)"
+)
+_RULES = re.compile(
+    r"我.{0,6}(?:规则|偏好|习惯|禁忌|忌讳|忌口|要求|原则|纪律)|(?:别|不要|少|不许|不准)(?:再)?(?:给|跟|对|向|帮)我|我(?:不|讨厌|最烦)(?:想|要|爱|喜欢)?(?:看|听|买|吃|碰|做)"
+    r"|\b(?:my|our) (?:\w+ )?(?:rules?|preferences?|conventions?|guidelines?|principles?)\b|\bdo (?:i|we) (?:like|want|prefer|avoid|never)\b|\b(?:never|don't) (?:show|tell|give|send) me\b"
+)
 _GENERAL = re.compile(
     r"(?:why|how (?:do|does|did|can|could|would|many|far|long|old|tall|big|to)|what(?:'s| is| are| was| were| does| do| causes)|who (?:is|was|were|invented|wrote|discovered)"
     r"|when (?:did|was|were)|where (?:is|are|was)|is it true|can you (?:explain|tell|write|give)|explain|define)\b"
+    r"|is (?:a|an|the|it)\b|are (?:there|all)\b|do(?:es)? (?:a|an|the|people|you|fish|birds|cats|dogs)\b"
+    r"|.*(?:有多[高长大远深重快厚宽]|哪一?年|是哪[个里座一国]|多少[年岁个块]|怎么办|吃什么药|什么颜色|第几)|谁(?:是|赢|最|写|发明)"
     r"|为什么|为何|为啥|怎么(?!看|样)|如何|什么是|什么叫|谁(?:发明|发现|写)|.*(?:是什么意思|的原理|怎么写|怎么念|怎么读)"
 )
 _OWN = re.compile(r"我|咱|\b(?:my|our|ours|mine|we|us|i|i'm|i've)\b")
@@ -60,11 +74,24 @@ def is_general(asked: Asked) -> bool:
 
 def wants_nothing(asked: Asked, candidates: list[Candidate]) -> bool:
     """Whether the message is an aside (see `asides`): nearer to one than to anything stored, and hardly worded like it."""
-    if asked.anchored or asked.aside < ASIDE:
+    if asked.anchored or asked.people or _RULES.search(asked.question.normalised):
         return False
     nearest = max((one.cosine for one in candidates), default=0.0)
-    covered = max((one.coverage for one in candidates), default=0.0)
-    return covered < COVERED and asked.aside >= nearest - NEARER
+    covered = max((one.coverage for one in candidates if one.worded), default=0.0)
+    if asked.aside >= (ASIDE if covered else ASIDE_UNTOUCHED):
+        return covered < COVERED and asked.aside >= nearest - NEARER
+    return False
+
+
+def is_work(asked: Asked) -> bool:
+    """Whether a message that touches nothing stored still hands over work, to which standing preferences apply."""
+    normal = asked.question.normalised
+    return (
+        asked.anchored
+        or asked.question.pasted
+        or len(normal) > LONG_MESSAGE
+        or bool(_WORK.match(normal.lstrip()))
+    )
 
 
 def passed(
@@ -82,8 +109,13 @@ def passed(
     if best < floor and not (surely and any(one.named for one in candidates)):
         cut += [Cut(one.row.id, "nothing stored comes near the question") for one in candidates[:5]]
         return []
-    if is_general(asked) and max(one.coverage for one in candidates) < 0.5 and len(asked.content) > 1:
+    covered = max((one.coverage for one in candidates if one.worded), default=0.0)
+    if is_general(asked) and covered < COVERED and len(asked.content) > 1:
         cut += [Cut(one.row.id, "a general question, hardly touched") for one in candidates[:5]]
+        return []
+    nearest = max(one.cosine for one in candidates)
+    if not covered and not asked.anchored and nearest < UNWORDED and asked.aside >= nearest:
+        cut += [Cut(one.row.id, "only its meaning is near, and not very") for one in candidates[:5]]
         return []
     return _beside(asked, candidates, cut, floor)
 
@@ -110,10 +142,10 @@ def _beside(asked: Asked, candidates: list[Candidate], cut: list[Cut], floor: fl
                 one.reasons.append("holds the rest of the question")
             else:
                 why = "names none of the companies and adds nothing"
-        elif kept and one.holds <= told and one.coverage < LITTLE * covered and not one.answers:
-            why = "holds little of the question, and nothing new"
         elif one.cosine >= max(NEAREST, nearest - 0.02) and not one.off:
             one.reasons.append("nearest in meaning")
+        elif kept and one.holds <= told and one.coverage < LITTLE * covered and not one.answers:
+            why = "holds little of the question, and nothing new"
         elif one.coverage >= max(AS_MUCH * covered, 0.4) and one.worded and not one.off:
             one.reasons.append("holds as much of the question")
         elif one.score < (BESIDE_OFF if one.off else BESIDE) * best.score or (

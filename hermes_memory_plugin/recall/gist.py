@@ -140,13 +140,11 @@ class Analyst:
 
     def aside(self, vector: Any) -> float:
         """How near a question's vector comes to what people say without wanting their memory; 0 without a table."""
-        if vector is None or self._asides is None:
-            return 0.0
-        return float((self._asides @ vector).max())
+        return 0.0 if vector is None else self._asides.near(vector)
 
     @cached_property
-    def _asides(self) -> Any:
-        return asides.matrix(self.vector)
+    def _asides(self) -> asides.Asides:
+        return asides.Asides(self.vector)
 
     def read(self, text: str, at: datetime | None = None) -> Gist:
         """What the text speaks of; never raises. `at`: when it was said, for periods without a year (二季度, 7月)."""

@@ -23,12 +23,12 @@ _COMPARE = re.compile(
 )
 _COMPARE_TWO = re.compile(r"比较|还是|更|比|哪|谁|高低|\bor\b|\bwhich\b|\bbetter\b|和|与|跟|、")
 PICK = re.compile(
-    r"选股|荐股|推荐(?!信|.{0,6}(?:电影|书|小说|歌|音乐|餐厅|游戏|电视剧|景点|酒店|菜))|买(?:点)?(?:什么|啥|哪)|选(?:哪|什么|几|一)|挑(?:几|一|些|选|出)|有(?:什么|哪些|啥)(?:好的?|值得.{0,6})?(?:股票|标的|票|机会|公司|基金|etf)|值得(?:买|投|关注|配置|入手|持有)|哪[些只支几个].{0,10}(?:股票?|标的|公司|票|基金|etf)"
+    r"选股|荐股|推荐(?!信|.{0,12}(?:电影|书|小说|歌|音乐|餐厅|游戏|电视剧|景点|酒店|菜))|买(?:点)?(?:什么|啥|哪)|选(?:哪|什么|几|一)|挑(?:几|一|些|选|出)|有(?:什么|哪些|啥)(?:好的?|值得.{0,6})?(?:股票|标的|票|机会|公司|基金|etf)|值得(?:买|投|关注|配置|入手|持有)|哪[些只支几个].{0,10}(?:股票?|标的|公司|票|基金|etf)"
     r"|建仓|布局|配置(?:什么|哪|建议|方案|一下|些)|组合建议|投资建议|买入建议|候选|筛选|筛(?:一下|出|几)|潜力股|牛股|(?:能|可以|该|适合|应该)(?:买|投资?|入手?|加仓)|想(?:买|投|配)|帮我(?:选|挑|推荐)|投(?:什么|哪|点什么)|股票池|加点仓"
-    r"|\bstock picks?\b|\b(?:recommend\w*|suggest)\b(?! (?:me )?(?:a |an |some |any )?(?:good |nice )?(?:movie|film|book|song|show|restaurant|game|recipe|place|hotel))|what (?:should|can|to|do) (?:i |we )?(?:buy|invest)|which (?:stocks?|shares?|companies|funds?|etfs?)|\b(?:stock|investment|trade) ideas?\b|\bshould i (?:buy|invest|add|hold|sell)|\bworth (?:buying|investing)|\bscreen(?:ing)? for\b|\bpick (?:a|some|me|\d|one|two|three)|\bshortlist\b"
+    r"|\bstock picks?\b|\b(?:recommend\w*|suggest)\b(?! (?:me )?(?:a |an |some |any )?(?:good |nice )?(?:movie|film|book|song|show|restaurant|game|recipe|place|hotel|podcast|playlist|series))|what (?:should|can|to|do) (?:i |we )?(?:buy|invest)|which (?:stocks?|shares?|companies|funds?|etfs?)|\b(?:stock|investment|trade) ideas?\b|\bshould i (?:buy|invest|add|hold|sell)|\bworth (?:buying|investing)|\bscreen(?:ing)? for\b|\bpick (?:a|some|me|\d|one|two|three)|\bshortlist\b"
 )
 _NOT_NEGATED = re.compile(
-    r"是不是|能不能|会不会|要不要|好不好|对不对|有没有|可不可以|行不行|该不该|值不值|贵不贵|高不高|低不低|多不多|不错|不过|不仅|不但|不断|不同|不少|不止|不光|不如|差不多|不久|不动产|不良|不锈钢|不知道?|不清楚|不好意思|没错|没问题|(?<=[还记])不|别的|特别|分别|级别|类别|区别|个别|性别|识别|差别|非常|非银|并非|无锡|无人|无线|无极|[了过没]没有|没有[?？]?$|\bnot only\b|\bwhy not\b|notice|another"
+    r"是不是|能不能|会不会|要不要|好不好|对不对|有没有|可不可以|行不行|该不该|值不值|贵不贵|高不高|低不低|多不多|不错|不过|不仅|不但|不断|不同|不少|不止|不光|不如|差不多|不久|不动产|不良|不锈钢|不知道?|不清楚|不好意思|没错|没问题|(?<=[还记])不|别的|特别|分别|级别|类别|区别|个别|性别|识别|差别|非常|非农|非金属|非标|非经|非公开|非流通|非洲|是非|非银|并非|无锡|无人|无线|无极|[了过没]没有|没有[?？]?$|\bnot only\b|\bwhy not\b|notice|another"
 )
 _NEGATED = re.compile(
     r"不|别|没|无(?!论)|除了|除去|除开|避免|避开|排除|剔除|非(?=[a-z\u4e00-\u9fff]{2})|\b(?:not|no|without|except|exclud\w+|avoid\w*|never|don't|doesn't|isn't|aren't|won't|other than|apart from|ex-)\b"

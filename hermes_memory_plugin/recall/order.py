@@ -109,3 +109,29 @@ def _parts(text: str) -> set[str]:
         run = match[0]
         found.update([run] if run.isascii() else map(str.__add__, run, run[1:]))
     return found
+
+
+def without_echoes(ranked: Sequence[Candidate], question: str) -> list[Candidate]:
+    """Each text once, the newest of it; turns that only asked the very question stand behind what answers it."""
+    asked = _letters(question)
+    newest: dict[str, int] = {}
+    for one in ranked:
+        text = _letters(one.row.text)
+        newest[text] = max(newest.get(text, 0), one.row.created)
+    once, echoes, seen = [], [], set()
+    for one in ranked:
+        text = _letters(one.row.text)
+        if one.row.kind == "turn":
+            if text in seen or one.row.created < newest[text]:
+                continue
+            seen.add(text)
+        (
+            echoes
+            if one.row.kind == "turn" and _letters(str(one.row.extra.get("user") or "")) == asked
+            else once
+        ).append(one)
+    return [*once, *echoes]
+
+
+def _letters(text: str) -> str:
+    return "".join(character for character in text.casefold() if character.isalnum())

@@ -197,13 +197,16 @@ class Recaller:
         length = NOTE_EXPLICIT if explicit else NOTE_AUTOMATIC
         if row.layer == "L0":
             length = LOG_LENGTH
-        later = ""
-        if one.later is not None:
-            later = _later(one.later)
-        return Picked(
+        index = self._reader.index
+        line = shown_line(
             item,
-            shown_line(item, self._reader.index.handle(row), later=later, replaces=replaces, length=length),
+            index.handle(row),
+            later=_later(one.later) if one.later is not None else "",
+            replaces=replaces,
+            contradicts=index.handle(one.contradicts) if one.contradicts is not None else "",
+            length=length,
         )
+        return Picked(item, line)
 
     def _standing(
         self,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hermes_memory_plugin.layers import calls
 from hermes_memory_plugin.layers.facts import fact_key, moment
 from hermes_memory_plugin.layers.log import turn_row_id
+from hermes_memory_plugin.recall import block
 from hermes_memory_plugin.recall.index_row import Add, Change, Remove, Row
 
 if TYPE_CHECKING:
@@ -228,7 +229,10 @@ class Rows:
         if data.get("status") == calls.STARTED:
             return [Add(self._started(record))]
         result = str(data.get("result") or "")
-        head, tail = result[:_TRACE_HEAD], result[_TRACE_HEAD:][-_TRACE_TAIL:]
+        said = block.strip(
+            result[: 2 * _TRACE_HEAD]
+        )  # the record keeps it whole; what we said is not found again
+        head, tail = said[:_TRACE_HEAD], result[_TRACE_HEAD:][-_TRACE_TAIL:]
         arguments = _as_text(data.get("args"))
         tool = str(data.get("tool") or "")
         gist = self._read(f"{tool}\n{arguments[:_TRACE_HEAD]}\n{head}\n{tail}")

@@ -70,7 +70,7 @@ class Search:
             ranked = self._with_log(asked, ranked, cut)
         order.contradict(ranked)
         chosen, weaker = choose(asked, ranked, cut, facts=facts, scenes=scenes, chunks=chunks)
-        return Found(tuple(chosen), tuple(cut), weaker, aside=not chosen and gate.is_general(asked))
+        return Found(tuple(chosen), tuple(cut), weaker, aside=not chosen and not gate.is_work(asked))
 
     def explicit(self, asked: Asked, *, limit: int = 5, layers: Sequence[str] = EVERYTHING) -> Found:
         """Everything that matches, best first, whatever its state."""
@@ -80,6 +80,7 @@ class Search:
         view = self._view(layers, _EVERY_STATE)
         candidates = self._gather(view, asked, layers, max(CANDIDATES, 2 * limit), live=False)
         ranked = self._ordered(asked, view, self._judged(asked, candidates, cut, strict=False))
+        ranked = order.without_echoes(ranked, asked.question.text)
         order.contradict(ranked[:limit])
         return Found(tuple(ranked[:limit]), tuple(cut), max(0, len(ranked) - limit))
 

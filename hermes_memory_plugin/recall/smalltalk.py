@@ -38,10 +38,17 @@ _PARTICLES = re.compile(r"[啊呀哦嗯哈呢吧吗嘛啦哟哇么喽咯哒滴�
 _NOT_WORDS = re.compile(r"[^\w\s']+|_+", re.UNICODE)
 _CHAT = re.compile(
     r"天气|气温|下雨|下雪|带伞|笑话|段子|讲个?故事|(?:写|作|来|背)(?:一)?首?诗|唱(?:首|个|一首)?歌|歌词|菜谱|食谱|怎么做.{0,6}[菜肉鱼汤饭蛋面鸡虾粥饼糕腐饺]|[菜肉鱼汤饭面鸡虾粥饼糕腐饺]的?(?:做法|怎么做)"
-    r"|(?:早饭|午饭|晚饭|午餐|晚餐|早餐|夜宵)(?:吃|做)|吃什么|推荐.{0,6}(?:电影|书(?!面)|小说|歌|音乐|餐厅|游戏(?!股)|电视剧|剧集|动漫|景点)|看什么电影|星座|运势|翻译(?:成|一下|这|下)|猜谜|谜语|脑筋急转弯|成语接龙"
+    r"|(?:早饭|午饭|晚饭|午餐|晚餐|早餐|夜宵)(?:吃|做)|吃什么|推荐.{0,10}(?:歌曲?$|的歌|电影|书(?!面)|小说|歌|音乐|餐厅|游戏(?!股)|电视剧|剧集|动漫|景点)|看什么电影|星座|运势|翻译(?:成|一下|这|下)|猜谜|谜语|脑筋急转弯|成语接龙"
     r"|世界上最|的首都|历史上的今天|旅游攻略|几点了|现在几点|今天(?:星期|周|礼拜)几|今天几号|一加一|等于几|心情(?:不好|很)|好无聊|陪我聊|聊聊天|人生的意义|世界杯|绕口令|祝福语|写.{0,4}情书|写.{0,6}作文|春联|讲个|冷笑话"
-    r"|\bweather\b|\bjokes?\b|\bpoems?\b|\bhaiku\b|bedtime story|tell me a story|\bsing\b|\bsongs?\b|\brecipes?\b|how (?:do|to) i? ?(?:cook|bake|boil)|(?:recommend|suggest) (?:me )?(?:a|some|any) (?:good )?(?:movie|film|book|song|show|restaurant|game)"
+    r"|\bweather\b|\bjokes?\b|\bpoems?\b|\bhaiku\b|bedtime story|tell me a story|\bsing\b|\bsongs?\b|\brecipes?\b|how (?:do|to) i? ?(?:cook|bake|boil)|(?:recommend|suggest) (?:me )?(?:a|some|any) (?:good )?(?:movie|film|book|song|show|restaurant|game|podcast|playlist|series|recipe|holiday)"
     r"|\btranslate\b|what time is it|what day is (?:it|today)|\bhoroscope\b|meaning of life|capital of|\briddle\b|\btrivia\b|fun fact|tell me about yourself|how old are you|world cup|tallest|highest mountain|is it going to rain"
+)
+_CRY = re.compile(
+    r"^(?:哎呀|哎哟|唉|哇+塞?|天哪|天啊|妈呀|我的天|呜呜|嘻嘻|嘿嘿|哈哈+|呵呵|嗷|耶|ugh|wow|omg|yay|ouch|oops|phew|yikes|sorry|haha+|hehe|lol|brb|gtg|ttyl|woohoo|hooray|aww+)(?![a-z\u3400-\u9fff]{0,1}股)\b|^(?:哎呀|哎哟|唉|哇+塞?|天哪|天啊|妈呀|我的天|呜呜|哈哈+|嘻嘻|嘿嘿)"
+)
+_SHORT_CRY = 30
+_SUM = re.compile(
+    r"^(?:what(?:'s| is)\s)?[\d\s.+*/x×÷()^-]*\d\s?(?:[+*/x×÷^-]|times|plus|minus|divided by|乘以?|加上?|减去?|除以)\s?\d[\d\s.+*/x×÷()^-]*(?:=|等于.{0,3})?\s?\??$"
 )
 _PERSONAL = re.compile(
     r"我(?:的|喜欢|爱|家|们|常|说过|讲过|告诉|记|上次|之前|不|对|平时|一般)|上次|之前|以前|记得|记住|提醒|我要的|老样子|照旧"
@@ -59,6 +66,10 @@ def is_small_talk(text: str, *, anchored: bool) -> bool:
         return True
     if anchored:
         return False
+    if _SUM.match(text) or (
+        len(text) <= _SHORT_CRY and "?" not in text and _CRY.match(text) and not _PERSONAL.search(text)
+    ):
+        return True
     for _ in range(2):
         rest = _ENGLISH.sub(" ", rest)
         rest = _PARTICLES.sub(" ", _PHRASES.sub(" ", rest) if len(rest) <= 40 else rest)
