@@ -88,6 +88,8 @@ def _save(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _recall(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
     query = text(arguments, "query", "content", "title")
     if not query:
+        if arguments.get("query") is not None:
+            raise Refused("the query must be text")
         return {
             "status": "index",
             "notes": _index(caller),

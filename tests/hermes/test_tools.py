@@ -68,7 +68,6 @@ def test_the_same_title_replaces(caller: Caller, memory: Memory) -> None:
         {"action": "save", "title": " ", "content": "c"},
         {"action": "save", "title": "t", "content": "c", "type": "diary"},
         {"action": "save", "title": ["t"], "content": {"c": 1}},
-        {"action": "recall"},
         {"action": "recall", "query": 7},
         {"action": "forget"},
         {"action": None},
@@ -89,8 +88,16 @@ def test_arguments_that_are_no_object_are_survived(caller: Caller, arguments: ob
 def test_forgetting_takes_an_exact_title_and_guesses_nothing(caller: Caller, memory: Memory) -> None:
     _call(caller, "remember", action="save", title="不碰银行股", content="用户不碰银行股", type="user")
     answer = _call(caller, "remember", action="forget", title="银行")
-    assert (answer["status"], answer["retry"]) == ("not_found", False)
+    assert (answer["status"], answer["retry"]) == ("preview", False)
+    assert [one["text"] for one in answer["candidates"]] and "by its id" in answer["message"]
     assert len(list(memory.notes)) == 1
+    assert _call(caller, "remember", action="forget", title="钢铁")["status"] == "not_found"
+
+
+def test_recall_without_a_query_lists_the_notes(caller: Caller) -> None:
+    _call(caller, "remember", action="save", title="不碰银行股", content="用户不碰银行股", type="user")
+    answer = _call(caller, "remember", action="recall")
+    assert answer["status"] == "index" and len(answer["notes"]) == 1 and "不碰银行股" in answer["notes"][0]
 
 
 def test_after_some_calls_there_is_nothing_more(caller: Caller) -> None:
