@@ -192,7 +192,7 @@ def _draft(
     shown = " ".join(one.text for one in sentences)
     calls = [row for row in part.calls if str(row.extra.get("status") or "ok") == "ok"]
     for row in calls[-_MOST["data"] :]:
-        call = call_of(row, handle)
+        call = call_of(row, handle(row))
         said = call.conclusion(100)
         if said and said not in shown:
             add("data", f"{call.tool}({call.asked(60)}): {said}", row)
