@@ -105,7 +105,8 @@ class Memory:
             self.worker.close()
         self._flush_audits()
         if "archive" in self.__dict__ or self._journal.name:
-            self.archive.close()
+            # What others journalled can wait for them.
+            self.archive.close(2.0 if self._journal.name else 0.5)
         if "embedding" in self.__dict__:
             self.embedding.stop()
         self._journal.close()
@@ -562,14 +563,16 @@ class Memory:
 
         return handover.expand(self, node, owner)
 
-    def flush(self) -> None:
+    def flush(self, timeout: float = 60.0) -> None:
         """Return when everything acknowledged so far is in the ledgers and the index, and has its vector.
+
+        Waits `timeout` seconds for the ledgers, and as long without progress for the encoder.
 
         Raises what kept it from that: LedgerBusy …, or EmbeddingBehind where an encoder is configured and fails or stalls.
         """
         self._flush_audits()
-        self.archive.flush()
-        self.embedding.flush()
+        self.archive.flush(timeout)
+        self.embedding.flush(timeout)
 
     def status(self) -> dict[str, Any]:
         """Rows, sizes, counters and problems, as plain data."""

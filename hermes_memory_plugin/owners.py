@@ -19,6 +19,7 @@ from typing import Any
 
 from hermes_memory_hookspecs.types import Owner
 from hermes_memory_plugin.errors import HermesMemoryError
+from hermes_memory_plugin.home import HomeUnwritable
 from hermes_memory_plugin.store.files import atomic_write
 from hermes_memory_plugin.store.locks import LockFile
 
@@ -202,6 +203,14 @@ class Owners:
 
     @contextmanager
     def _changing(self) -> Iterator[_State]:
+        try:
+            with self._changed() as state:
+                yield state
+        except OSError as error:
+            raise HomeUnwritable(self.path, error.strerror or str(error)) from None
+
+    @contextmanager
+    def _changed(self) -> Iterator[_State]:
         with self._lock():
             try:
                 state = _load(self.path)

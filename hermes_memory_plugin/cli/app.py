@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.memory import Memory
 
 OK, NOTHING, USAGE, BUSY, DAMAGED, FAULT = 0, 1, 2, 3, 4, 70
+_REFUSED = {errno.EROFS, errno.ENOSPC, errno.EACCES, errno.EDQUOT}
+"""What the disk or the folder says when it takes no more."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -203,6 +206,11 @@ def run(argv: Sequence[str] | None = None, *, prog: str = "hermes-memory") -> in
     except Exception as error:
         if os.environ.get("HERMES_MEMORY_TRACEBACK"):
             raise
+        if isinstance(error, OSError) and error.errno in _REFUSED:
+            where = f"{error.filename}: " if error.filename else ""
+            return state.fail(
+                f"{where}{error.strerror}. Nothing more was written.", DAMAGED, "HomeUnwritable"
+            )
         what = f"{type(error).__name__}: {error}".rstrip(": ")
         return state.fail(
             f"a fault of this program, {what}. Set HERMES_MEMORY_TRACEBACK=1 to see where, and report it.",
@@ -216,6 +224,7 @@ def exit_code(error: errors.HermesMemoryError) -> int:
     """The exit code that says what kind of trouble it was."""
     from hermes_memory_plugin.hermes.enable import ConfigNotEdited
     from hermes_memory_plugin.owners import RegistryUnusable
+    from hermes_memory_plugin.store.ledger_faults import LedgerUnusable
     from hermes_memory_plugin.store.locks import LockBusy
 
     if isinstance(error, errors.LedgerBusy | LockBusy):
@@ -225,6 +234,7 @@ def exit_code(error: errors.HermesMemoryError) -> int:
         errors.LedgerCorrupt
         | errors.LedgerNewer
         | errors.JournalWriteFailed
+        | LedgerUnusable
         | HomeUnwritable
         | RegistryUnusable
         | ConfigNotEdited,

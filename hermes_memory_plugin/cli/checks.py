@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from hermes_memory_plugin.cli.views import PROBE
-from hermes_memory_plugin.errors import HermesMemoryError
+from hermes_memory_plugin.errors import HermesMemoryError, LedgerBusy
 from hermes_memory_plugin.home import shared_place, unwritable
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Verdict = Literal["ok", "warn", "fail"]
 _MOST_FILES = 20_000
+PATIENCE = 5.0
+"""Seconds `doctor` waits for whoever holds the ledgers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,18 @@ def _modes(folder: Path) -> Iterator[Check]:
         yield Check("modes", "ok", "only you can read what is stored")
 
 
+def flushed(memory: Memory) -> Check | None:
+    """What keeps the journals from reaching the ledgers; None when nothing does."""
+    try:
+        memory.archive.flush(PATIENCE)
+        memory.flush()
+    except HermesMemoryError as error:
+        return Check(
+            "stores", "fail", str(error), "end that process" if isinstance(error, LedgerBusy) else ""
+        )
+    return None
+
+
 def of_memory(memory: Memory) -> Iterator[Check]:
     """The state of the stores, what was counted as late or failed, and which seams of Hermes have been heard of."""
     from hermes_memory_plugin.upkeep.health import DEGRADED
@@ -134,7 +148,6 @@ def of_memory(memory: Memory) -> Iterator[Check]:
     for problem in owners:
         yield Check("owners", "warn", problem)
     try:
-        memory.flush()
         status = memory.status()
     except HermesMemoryError as error:
         yield Check("stores", "fail", str(error))

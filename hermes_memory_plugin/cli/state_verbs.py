@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hermes_memory_plugin.cli.app import NOTHING, OK, State, common, verb_state
+from hermes_memory_plugin.cli.app import DAMAGED, NOTHING, OK, State, common, verb_state
 from hermes_memory_plugin.errors import HermesMemoryError
 
 if TYPE_CHECKING:
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from hermes_memory_plugin.cli.checks import Check
 
+_GLANCE = 0.3
+"""Seconds `status` waits for a ledger that somebody holds."""
 _MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red")}
 
 
@@ -37,6 +39,8 @@ def demo(state: State, lang: str | None) -> None:
 def status(state: State) -> None:
     """How much is remembered, where, and what is degraded: one screen."""
     with state.memory() as memory:
+        for ledger in (memory.archive.facts, memory.archive.logs):
+            ledger.wait = _GLANCE
         found = memory.status()
 
     def page(out: Console) -> None:
@@ -59,9 +63,10 @@ def doctor(state: State, no_probe: bool) -> None:
     found: list[Check] = list(checks.of_home(home))
     try:
         with state.memory() as memory:
-            found += checks.of_memory(memory)
+            stuck = checks.flushed(memory)
+            found += [stuck] if stuck else checks.of_memory(memory)
             if not no_probe:
-                found += probe.run(memory)
+                found += probe.run(memory, ledger=stuck is None)
     except HermesMemoryError as error:
         found.append(checks.Check("memory", "fail", str(error)))
     failed = [check for check in found if check.status == "fail"]
@@ -80,7 +85,8 @@ def doctor(state: State, no_probe: bool) -> None:
         out.print(Text(f"\n{len(found)} checks, {len(failed)} failed, {warned} to look at.", style="bold"))
 
     data: dict[str, Any] = {"home": home, "checks": found, "failed": len(failed)}
-    state.show(data, page, code=NOTHING if failed else OK)
+    unwritable = any(check.name in ("home", "memory") for check in failed)
+    state.show(data, page, code=DAMAGED if unwritable else NOTHING if failed else OK)
 
 
 COMMANDS = (demo, status, doctor)

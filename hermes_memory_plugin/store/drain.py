@@ -13,7 +13,8 @@ from typing import Literal, Protocol
 
 from hermes_memory_plugin.errors import LedgerCorrupt
 from hermes_memory_plugin.store.files import open_private
-from hermes_memory_plugin.store.locks import LockBusy
+from hermes_memory_plugin.store.ledger_faults import LedgerUnusable
+from hermes_memory_plugin.store.locks import LockBusy, LockFile
 from hermes_memory_plugin.store.queued import queued
 from hermes_memory_plugin.store.tails import Chunk, journal_files, read_tails, retire
 
@@ -91,16 +92,22 @@ class Drain:
         self._seen: dict[str, int] = {}
         self.halted = False
         """Set by another thread when the process ends: a run stops after its present batch, the rest stays journalled."""
+        self.blocked_by = ""
+        """The process that kept the last run from beginning, as far as it can be named."""
 
     def run(self, *, force: bool = False, wait: float = 0.0) -> Drained:
         """Take in what is new, unless somebody just did. `force` asks no such question; `wait` is for the lock."""
         with contextlib.ExitStack() as stack:
             try:
                 stack.enter_context(queued(self.folder / "drain.lock", timeout=wait))
-            except LockBusy:
+            except LockBusy as busy:
+                # Whoever waits in the queue is not the one to blame.
+                self.blocked_by = LockFile(self.folder / "drain.lock").holder() or busy.holder
                 return Drained("another process drains")
             except OSError as refused:
-                return Drained("done", errors={"drain": refused})
+                reason = f"{refused.filename or 'drain.lock'}: {refused.strerror or refused}"
+                return Drained("done", errors={"drain": LedgerUnusable(self.folder, reason)})
+            self.blocked_by = ""
             if not force and self._is_recent():
                 return Drained("too soon")
             sizes = {file.name: file.size for file in journal_files(self.journals)}

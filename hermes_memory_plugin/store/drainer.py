@@ -68,10 +68,10 @@ class Drainer:
             while life.answered < ticket and not life.over:
                 left = deadline - time.monotonic()
                 if left <= 0 or not life.changed.wait(left):
-                    raise LedgerBusy(self._drain.folder, timeout)
+                    raise LedgerBusy(self._drain.folder, timeout, self._drain.blocked_by)
             drained = life.answer if life.answered >= ticket else None
         if drained is None:
-            raise LedgerBusy(self._drain.folder, timeout)
+            raise LedgerBusy(self._drain.folder, timeout, self._drain.blocked_by)
         for error in drained.errors.values():
             raise error
         return drained

@@ -7,6 +7,7 @@ some 15 to 25 ms. Whoever needs an answer in less time asks the read index inste
 from __future__ import annotations
 
 import contextlib
+import errno
 import time
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -42,6 +43,7 @@ CONFIG: Mapping[str, str] = {
     "threads": "1",
 }
 _RETRY = 0.02
+_NOT_OURS_TO_WRITE = {errno.EROFS, errno.EACCES}
 
 
 class Ledger:
@@ -189,6 +191,8 @@ class Ledger:
         except LockBusy as busy:
             raise LedgerBusy(self.path, busy.waited, busy.holder) from busy
         except OSError as refused:
+            if shared and refused.errno in _NOT_OURS_TO_WRITE:
+                return  # nobody writes through a read-only mount; where others may, DuckDB's own lock remains
             raise LedgerUnusable(self.path, f"{refused.filename or path}: {refused.strerror}") from refused
 
     def _schema_of(self, connection: DuckDBPyConnection) -> int:

@@ -63,10 +63,10 @@ class Archive:
             drained = self.drainer.flush(timeout)
         return drained
 
-    def close(self) -> None:
+    def close(self, timeout: float = 2.0) -> None:
         """Drain once more, briefly, and end the thread; what is left stays in the journal for the next process."""
         try:
-            self.drainer.flush(2.0)
+            self.drainer.flush(timeout)
         except Exception as error:
             if not isinstance(error, LedgerBusy):
                 self._count("drain_failed", f"{type(error).__name__}: {error}")

@@ -14,6 +14,7 @@ from hermes_memory_hookspecs import ToolTrace, Turn
 from hermes_memory_plugin import Memory
 from hermes_memory_plugin.cli import gateway
 from hermes_memory_plugin.cli.views import PROBE
+from hermes_memory_plugin.owners import Owners
 
 from .conftest import Command
 
@@ -42,6 +43,19 @@ def test_the_probe_goes_through_the_real_path_and_leaves_nothing(cli: Command, h
     with Memory.open(home) as memory:
         memory.flush()
         assert memory.traces(owner=PROBE) == []
+
+
+def test_a_row_that_another_owner_sees_is_caught_by_the_probe(
+    cli: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = Owners.visible_keys
+    monkeypatch.setattr(Owners, "visible_keys", lambda self, owner: seen(self, owner) | {PROBE.key})
+    ran = cli("doctor", "--json")
+    assert ran.code == 1
+    failed = {check["name"]: check["said"] for check in ran.json["checks"] if check["status"] == "fail"}
+    assert failed == {"probe owners": "another owner's recall finds the fact"}
+    monkeypatch.undo()
+    assert cli("status", "--json").json["owners"] == {}
 
 
 def test_the_page_marks_each_check_and_counts(cli: Command) -> None:
@@ -81,7 +95,7 @@ def test_a_damaged_ledger_is_said(cli: Command, home: Path) -> None:
 def test_a_memory_that_cannot_be_opened_fails_and_the_rest_is_still_checked(cli: Command, home: Path) -> None:
     (home / "memory").write_text("in the way")
     ran = cli("doctor", "--json")
-    assert ran.code == 1
+    assert ran.code == 4
     status = {check["name"]: check["status"] for check in ran.json["checks"]}
     assert (status["home"], status["memory"], status["settings"]) == ("fail", "fail", "ok")
 
