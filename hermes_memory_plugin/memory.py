@@ -12,7 +12,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -29,6 +29,7 @@ from hermes_memory_plugin.owners import Owners
 from hermes_memory_plugin.recall.markdown import note_record, scene_record
 from hermes_memory_plugin.store.ids import is_ulid, new_ulid
 from hermes_memory_plugin.store.journal import Journal
+from hermes_memory_plugin.store.mask import mask_text
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.extensions import Hooks
@@ -65,16 +66,20 @@ class Memory:
         self.folder = memory_folder(self.home)
         self.hooks = hooks
         self.owners = Owners(self.folder)
-        self.notes = Notes(self.folder / "notes")
-        self.scenes = Scenes(self.folder / "scenarios")
+        redact = partial(hooks.pipe, "redact") if hooks and hooks.has("redact") else None
+
+        def mask(text: str) -> str:
+            return redact(mask_text(text)) if redact else mask_text(text)
+
+        self.notes = Notes(self.folder / "notes", mask=mask)
+        self.scenes = Scenes(self.folder / "scenarios", mask=mask)
         self.persona = Persona(self.home)
         self.events: Counter[str] = Counter()
         """What this process counted since it opened the memory."""
-        redact = hooks.pipe if hooks and hooks.has("redact") else None
         self._journal = Journal(
             self.folder / "journal",
             rotate_bytes=self.settings.journal.rotate_mb << 20,
-            redact=(lambda text: redact("redact", text)) if redact else None,
+            redact=redact,
         )
         self._lock = threading.Lock()
         self._audits: list[tuple[dict[str, Any], str]] = []
@@ -283,6 +288,7 @@ class Memory:
                         sorted(unknown)[0], rest[sorted(unknown)[0]], "no such field of a fact"
                     )
                 checked.append(self._fact(base, **rest))
+        self._check_free(checked)
         self._journal.append_many(
             ("fact", facts.as_json(fact), fact.owner.key, None, None) for fact in checked
         )
@@ -308,7 +314,9 @@ class Memory:
         theirs = next((row for row in rows if row.layer == "L3"), None)
         if theirs is not None:
             file = self.persona.folder / str(theirs.extra.get("file") or "MEMORY.md")
-            raise PersonaRefused(file, "this entry is Hermes' own; its memory tool removes it, and recall follows")
+            raise PersonaRefused(
+                file, "this entry is Hermes' own; its memory tool removes it, and recall follows"
+            )
         ids = [row.id for row in rows]
         if not dry_run:
             for row in rows:
@@ -680,15 +688,16 @@ class Memory:
 
     def _check_free(self, given: Sequence[Fact]) -> None:
         """Nobody takes over a row by naming its id."""
-        index = None
+        owners: dict[str, str] = {}
         for fact in given:
             if is_ulid(fact.id):
                 continue  # one of ours, or a guess nobody can make
-            if index is None:
+            if not owners:
                 self.reader.refresh()
-                index = self.reader.index
-            row = index.find(fact.id, None)
-            if row is not None and row.owner != fact.owner.key:
+            if fact.id not in owners:
+                row = self.reader.index.find(fact.id, None)
+                owners[fact.id] = fact.owner.key if row is None else row.owner
+            if owners[fact.id] != fact.owner.key:
                 raise facts.BadFact("id", fact.id, "an id that no other owner's row has")
 
     def _wrote(self) -> None:

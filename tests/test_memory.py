@@ -8,13 +8,15 @@ import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
-from hermes_memory_hookspecs import Fact, Owner, ToolTrace, Turn
+from hermes_memory_hookspecs import Fact, Owner, Session, ToolTrace, Turn, UserMessage
 from hermes_memory_plugin import Memory
 from hermes_memory_plugin.errors import NotFound
 from hermes_memory_plugin.layers.facts import BadFact
+from hermes_memory_plugin.plugin import TurnContext
 
 NOW = "2026-11-30"
 ANN = Owner(platform="telegram", user_id="101")
@@ -513,3 +515,64 @@ def test_two_owners_race_for_one_id_and_the_first_keeps_it(memory: Memory) -> No
         assert texts(memory, "中芯国际", owner=BOB, mode="explicit") == []
         memory.flush()
     assert [row["owner"] for row in memory.archive.facts.scan()] == [ANN.key]
+
+
+def test_a_question_asked_again_and_again_does_not_hide_its_answer(memory: Memory) -> None:
+    memory.remember(**pe(28.1, "2026-11-27"))  # type: ignore[arg-type]
+    for number in range(6):
+        memory.log_turn(Turn("茅台 PE 多少？", "我查一下", session_id="s", turn_id=f"t{number}"))
+    assert texts(memory, "茅台 PE 多少？", mode="explicit") == [
+        "贵州茅台 PE(TTM) 28.1 倍",
+        "茅台 PE 多少？\n→ 我查一下",
+    ]
+
+
+def test_many_facts_cannot_take_over_an_id_either(memory: Memory) -> None:
+    memory.remember("客户要求清仓中芯国际", id="x1", owner=ANN)
+    with pytest.raises(BadFact, match="id"):
+        memory.remember_many([Fact(statement="无害", id="x1", owner=BOB)])
+    with pytest.raises(BadFact, match="id"):
+        memory.remember_many(
+            [Fact(statement="a", id="x2", owner=ANN), Fact(statement="b", id="x2", owner=BOB)]
+        )
+
+
+def test_a_turns_budget_counts_what_is_still_in_the_transcript(memory: Memory, home: Path) -> None:
+    for number in range(8):
+        memory.remember(
+            f"贵州茅台第{number}条纪要：" + "经销商反馈动销平稳。" * 12, title=f"茅台纪要{number}"
+        )
+    window = 4_000  # 15 % of it are 600 tokens
+    message = UserMessage("茅台经销商纪要")
+
+    def spent(**known: object) -> int:
+        turn = TurnContext(home=home, window=window, **known)  # type: ignore[arg-type]
+        return memory.recall_for_turn(Session("s"), message, [], turn).tokens
+
+    assert 0 < spent() <= 600
+    assert 0 < spent(already=400) <= 200
+    assert 0 < spent(first=False) <= 160
+    assert spent(already=600) == 0
+
+
+def test_hook_latency_p99(memory: Memory) -> None:
+    """What a hook does for a tool call is one write: no lock between processes, no ledger, no index on its thread."""
+    memory.log(ToolTrace(tool_call_id="first", tool_name="t"))
+    called: set[str] = set()
+    writes = []
+
+    def watch(frame: FrameType, event: str, argument: object) -> None:
+        called.add(Path(frame.f_code.co_filename).stem)
+        if event == "c_call" and argument is os.write:
+            writes.append(argument)
+
+    sys.setprofile(watch)
+    try:
+        memory.log(ToolTrace(tool_call_id="second", tool_name="t", result="x" * 10_000))
+    finally:
+        sys.setprofile(None)
+    assert len(writes) == 1
+    assert not {name for name in called if name.startswith(("ledger", "index", "drain", "search"))} - {
+        "drainer"
+    }
+    assert "locks" not in called and "time" not in called

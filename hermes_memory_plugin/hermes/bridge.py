@@ -22,7 +22,6 @@ from hermes_memory_plugin.hermes.injection import LIMIT, Injector
 from hermes_memory_plugin.hermes.lineage import Conversation, OpenTurn
 from hermes_memory_plugin.hermes.sessions import Sessions
 from hermes_memory_plugin.layers import log
-from hermes_memory_plugin.recall import block
 from hermes_memory_plugin.tools import OUR_TOOLS, Caller
 
 MEMORY_TOOL = "memory"
@@ -78,14 +77,14 @@ class Bridge:
         )
         given_up = conversation.open(turn, log.turn_row_id(session.id, turn.id, ""))
         self._interrupted(conversation, given_up)
-        context = self.injector.context(conversation, turn, history)
         message = UserMessage(turn.user, turn.at, turn.id)
         if not message.text.strip():
             return None
         try:
-            self.runtime.journal_user(context, session, message)
+            self.runtime.journal_user(plugin.TurnContext(home), session, message)
         except Exception as error:  # a full disk costs the memory this turn, never the user his answer
             self._count(home, "journal_failed", f"{type(error).__name__}: {error}"[:300])
+        context = self.injector.context(conversation, turn, history)
         answer = pairing.answer(home, session.owner, message.text)
         if answer:
             return {"context": transcript.fenced(answer)}
@@ -153,8 +152,6 @@ class Bridge:
         result = as_text(arguments.get("result"))
         if name in OUR_TOOLS:
             result = OUR_TOOLS[name].for_the_record(result)
-        elif f"<{block.TAG}" in result:
-            result = block.strip(result)
         error = text(arguments, "error_message")
         turn = conversation.latest()
         trace = ToolTrace(

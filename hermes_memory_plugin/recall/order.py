@@ -118,7 +118,9 @@ def without_echoes(ranked: Sequence[Candidate], question: str) -> list[Candidate
     for one in ranked:
         text = _letters(one.row.text)
         newest[text] = max(newest.get(text, 0), one.row.created)
-    once, echoes, seen = [], [], set()
+    once: list[Candidate] = []
+    echoes: list[Candidate] = []
+    seen: set[str] = set()
     for one in ranked:
         text = _letters(one.row.text)
         if one.row.kind == "turn":
