@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from hermes_memory_plugin.layers.trash import Discarded, Trash
 from hermes_memory_plugin.store.files import atomic_write, private_folder
 from hermes_memory_plugin.store.ids import new_ulid
 from hermes_memory_plugin.store.locks import LockFile
+from hermes_memory_plugin.store.mask import mask_text
 
 TYPES = ("user", "feedback", "project", "reference")
 BODY_LENGTH = 8_000
@@ -70,10 +71,11 @@ class Note:
 
 
 class Notes:
-    """The notes folder of one home."""
+    """The notes folder of one home. What `mask` finds in a text never reaches a file."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, mask: Callable[[str], str] = mask_text) -> None:
         self.folder = folder
+        self.mask = mask
         self.trash = Trash(folder.parent / "trash")
 
     def save(
@@ -93,7 +95,8 @@ class Notes:
 
         Raises BadNote for a blank title or an unknown type, FolderUnwritable when the disk says no.
         """
-        title, body = front.one_line(front.clean(title)), front.clean(content).strip()
+        title = self.title_of(title)
+        body = self.mask(front.clean(content).strip())
         now = (now or datetime.now(UTC)).replace(microsecond=0)
         if not title:
             raise BadNote("title", title, "a title with at least one visible character")
@@ -110,7 +113,7 @@ class Notes:
                 body=body,
                 path=self.path_for(title, type, owner, earlier),
                 owner=owner,
-                description=front.one_line(front.clean(description)) or title,
+                description=self.title_of(description) or title,
                 created=earlier.created if earlier else now,
                 updated=now,
                 origin=origin,
@@ -151,7 +154,15 @@ class Notes:
             else:
                 type_ = note.type if note.type in TYPES else _type_of(Path(found.file))
                 title = note.title if note.title != found.path.stem.replace("_", " ") else found.title
-                note = replace(note, id=new_ulid(), type=type_, title=title)
+                note = replace(
+                    note,
+                    id=new_ulid(),
+                    type=type_,
+                    title=self.title_of(title),
+                    description=self.title_of(note.description),
+                    body=self.mask(note.body),
+                )
+                title = note.title
                 note = replace(note, path=self.path_for(title, type_, note.owner))
                 atomic_write(self.folder, note.path.name, _as_text(note))
                 found.path.unlink(missing_ok=True)
@@ -162,12 +173,22 @@ class Notes:
         """The first 200 lines of INDEX.md; with `files` only lines of those files (`notes/…`)."""
         return note_index.read(self.folder.parent, files)
 
+    def title_of(self, text: str) -> str:
+        """A title as it is stored: one line, masked."""
+        return self.mask(front.one_line(front.clean(text)))
+
     def by_title(self, title: str, owner: Owner) -> Note | None:
         """The owner's note of exactly that title; of two the one whose file name comes first. Never a broken file."""
+        title = self.title_of(title)
         wanted = front.fold(title)
         for path in self._likely(title):
             note = self._read(path)
-            if note and not note.broken and front.fold(note.title) == wanted and note.owner.key == owner.key:
+            if (
+                note
+                and not note.broken
+                and note.owner.key == owner.key
+                and front.fold(self.mask(note.title)) == wanted
+            ):
                 return note
         return None
 
@@ -251,10 +272,13 @@ class Notes:
         return path
 
     def _index_line(self, note: Note | None, *, drop: str) -> None:
-        line = (note.path.name, note.title, note.description) if note else None
+        line = self._line(note) if note else None
         there = [entry.name for entry in self.files()]
-        everything = ((one.path.name, one.title, one.description) for one in self)
+        everything = (self._line(one) for one in self)
         note_index.rewrite(self.folder.parent, line, drop=drop, there=there, everything=everything)
+
+    def _line(self, note: Note) -> note_index.Line:
+        return note.path.name, self.mask(note.title), self.mask(note.description)
 
 
 def parse(text: str, path: Path, changed: datetime) -> Note:

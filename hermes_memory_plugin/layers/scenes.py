@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from hermes_memory_plugin.layers.notes import BadNote, Note, Notes
 from hermes_memory_plugin.layers.trash import Discarded
 from hermes_memory_plugin.store.files import atomic_write
 from hermes_memory_plugin.store.ids import new_ulid
+from hermes_memory_plugin.store.mask import mask_text
 
 Status = Literal["proposed", "active"]
 SUMMARY_LENGTH = 200
@@ -51,11 +52,12 @@ class Scene:
 
 
 class Scenes:
-    """The scenarios folder of one home."""
+    """The scenarios folder of one home. What `mask` finds in a text never reaches a file."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, mask: Callable[[str], str] = mask_text) -> None:
         self.folder = folder
-        self._files = Notes(folder)
+        self.mask = mask
+        self._files = Notes(folder, mask=mask)
         self.trash = self._files.trash
 
     def save(
@@ -80,7 +82,7 @@ class Scenes:
 
         Raises BadNote for a blank title, FolderUnwritable when the disk says no.
         """
-        title = front.one_line(front.clean(title))
+        title = self._files.title_of(title)
         if not title:
             raise BadNote("title", title, "a title with at least one visible character")
         now = (now or datetime.now(UTC)).replace(microsecond=0)
@@ -92,7 +94,7 @@ class Scenes:
                     id=id or (earlier.id if earlier else new_ulid()),
                     title=title,
                     type="scene",
-                    body=front.clean(body).strip(),
+                    body=self.mask(front.clean(body).strip()),
                     path=path,
                     owner=owner,
                     description=title,
@@ -101,9 +103,9 @@ class Scenes:
                     origin=origin,
                 ),
                 as_of=as_of,
-                tickers=_texts(tickers),
-                sectors=_texts(sectors),
-                period=period,
+                tickers=_texts(map(self.mask, tickers)),
+                sectors=_texts(map(self.mask, sectors)),
+                period=self.mask(period),
                 status=status,
                 sources=_texts(sources),
                 expires=expires.replace(microsecond=0) if expires else None,

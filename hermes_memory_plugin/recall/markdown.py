@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,8 +11,10 @@ from hermes_memory_plugin.layers import front
 from hermes_memory_plugin.layers.facts import microseconds
 from hermes_memory_plugin.layers.notes import Note, Notes
 from hermes_memory_plugin.layers.scenes import Scene, Scenes
+from hermes_memory_plugin.store.mask import mask_text
 
 Kind = Literal["note", "scene"]
+Mask = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,23 +27,25 @@ class Edit:
     gone: str = ""
 
 
-def note_record(folder: Path, note: Note) -> dict[str, Any]:
-    """The journal's record of a note as it stands on disk."""
-    return _record(folder, note, note.body, note.type)
+def note_record(folder: Path, note: Note, mask: Mask = mask_text) -> dict[str, Any]:
+    """The journal's record of a note as it stands on disk, its texts masked."""
+    return _record(folder, note, note.type, mask)
 
 
-def scene_record(folder: Path, scene: Scene) -> dict[str, Any]:
-    """The journal's record of a scene as it stands on disk."""
-    record = _record(folder, scene.note, scene.note.body, "scene")
-    record["summary"] = scene.summary
+def scene_record(folder: Path, scene: Scene, mask: Mask = mask_text) -> dict[str, Any]:
+    """The journal's record of a scene as it stands on disk, its texts masked."""
+    record = _record(folder, scene.note, "scene", mask)
+    # Masked before it is cut: half a key has no shape.
+    masked = replace(scene.note, title=record["title"], body=record["body"])
+    record["summary"] = replace(scene, note=masked).summary
     if scene.as_of:
         record["as_of"] = microseconds(scene.as_of)
     if scene.expires:
         record["expires_at"] = microseconds(scene.expires)
     record["scene"] = {
-        "tickers": list(scene.tickers),
-        "sectors": list(scene.sectors),
-        "period": scene.period,
+        "tickers": [mask(one) for one in scene.tickers],
+        "sectors": [mask(one) for one in scene.sectors],
+        "period": mask(scene.period),
         "status": scene.status,
         "sources": list(scene.sources),
     }
@@ -83,12 +87,14 @@ def scan(
 def _read(folder: Path, kind: str, path: Path, notes: Notes, scenes: Scenes) -> Edit | None:
     if kind == "note":
         note = notes.read(path)
-        return Edit("note", note_record(folder, note), note.owner.key) if note else None
+        return Edit("note", note_record(folder, note, notes.mask), note.owner.key) if note else None
     scene = scenes.read(path)
-    return Edit("scene", scene_record(folder, scene), scene.note.owner.key) if scene else None
+    if scene is None:
+        return None
+    return Edit("scene", scene_record(folder, scene, scenes.mask), scene.note.owner.key)
 
 
-def _record(folder: Path, note: Note, body: str, type_: str) -> dict[str, Any]:
+def _record(folder: Path, note: Note, type_: str, mask: Mask) -> dict[str, Any]:
     try:
         stat = note.path.stat()
         stamp, size = stat.st_mtime_ns, stat.st_size
@@ -98,16 +104,16 @@ def _record(folder: Path, note: Note, body: str, type_: str) -> dict[str, Any]:
         "id": note.id,
         "path": note.path.relative_to(folder).as_posix(),
         "type": type_,
-        "title": note.title,
-        "description": note.description,
-        "body": body,
+        "title": mask(note.title),
+        "description": mask(note.description),
+        "body": mask(note.body),
         "origin": note.origin,
         "project": note.project,
         "created_at": microseconds(note.created),
         "updated_at": microseconds(note.updated),
         "mtime_ns": stamp,
         "size": size,
-        "broken": note.broken,
+        "broken": mask(note.broken),
     }
 
 

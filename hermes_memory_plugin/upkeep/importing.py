@@ -118,7 +118,7 @@ def _import(
     if not entry.title:
         return Imported(path.name, "refused", why="it has no title with a visible character")
     why = "; ".join(entry.remarks)
-    body = front.clean(entry.body).strip()
+    body = memory.notes.mask(front.clean(entry.body).strip())
     here = memory.notes.by_title(entry.title, owner)
     key = hashlib.sha256(f"{owner.key}\0{path.name}".encode("utf-8", "surrogateescape")).hexdigest()[:24]
     wanted = _hash(entry.title, entry.type, body)

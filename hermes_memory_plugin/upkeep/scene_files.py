@@ -77,7 +77,7 @@ class SceneFiles:
             about = row.extra.get("scene") or {}
             if draft.topic.same(about.get("tickers", ()), about.get("sectors", ()), about.get("period", "")):
                 same.append((about.get("period", "") != draft.topic.period, -row.created, row))
-        title = draft.topic.title
+        title = self._memory.scenes.mask(draft.topic.title)
         for _, _, row in sorted(same, key=lambda one: one[:2]):
             scene = self._read(row)
             if scene is not None and self._ours(scene.note.path, state):

@@ -233,7 +233,7 @@ def _store(memory: Memory, move: Move, owner: Owner) -> Move:
     found = memory.reader.analyst.read(move.entry)
     source = f"Hermes {FILES[move.target]}"
     if move.becomes == "scene":
-        title = _title(move.entry)
+        title = memory.scenes.mask(_title(memory.scenes.mask(move.entry)))
         while memory.scenes.by_title(title, owner) is not None:
             title += "*"
         row = memory.add_scene(
