@@ -576,3 +576,15 @@ def test_hook_latency_p99(memory: Memory) -> None:
         "drainer"
     }
     assert "locks" not in called and "time" not in called
+
+
+def test_who_asks_what_to_buy_is_not_shown_what_his_rules_leave_out(memory: Memory) -> None:
+    memory.remember("招商银行 股息率 4.9%", as_of="2026-11-20")
+    memory.remember("中国神华 股息率 5.8%", as_of="2026-11-20")
+    memory.remember("选股时不碰银行股", kind="preference")
+    picked = memory.recall("帮我挑几只高股息的股票", session="s", now=NOW)
+    assert [item.text for item in picked.items] == ["中国神华 股息率 5.8%"]
+    assert [item.text for item in picked.standing] == ["选股时不碰银行股"]
+    assert texts(memory, "招商银行股息率多少") == ["招商银行 股息率 4.9%"], (
+        "asked for by name, a fact is a fact"
+    )

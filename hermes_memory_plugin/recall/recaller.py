@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from hermes_memory_hookspecs import Owner, Recalled, Session
 from hermes_memory_plugin.layers.facts import microseconds, moment
-from hermes_memory_plugin.recall import block, budget
+from hermes_memory_plugin.recall import block, budget, polarity
 from hermes_memory_plugin.recall.answer import Cut, Picked, Recall, compose, shown_line
 from hermes_memory_plugin.recall.asked import Asked
 from hermes_memory_plugin.recall.candidate import Candidate, Found
 from hermes_memory_plugin.recall.meaning import Encoding, Meaning
+from hermes_memory_plugin.recall.normalise import normalise
 from hermes_memory_plugin.recall.search import Search
 from hermes_memory_plugin.recall.standing import plain, preferences
 
@@ -28,6 +29,8 @@ PATIENCE = 20.0
 """Seconds a caller who is no running turn gives an encoder to load and to answer."""
 REFRESH_MS = 150.0
 """How long a running turn waits for rows other processes have just written; what is left comes with the next."""
+_RULES, _TABOO = 50, 60
+"""Rules that are looked at for taboos, and how many characters such a rule has at most."""
 
 
 class Recaller:
@@ -100,6 +103,8 @@ class Recaller:
         elif mode == "automatic":
             limits = settings.recall
             found = search.automatic(asked, facts=limits.max_facts, scenes=limits.max_scenes)
+            if asked.pick:
+                found = self._without_taboos(found, keys, now_us, project)
             rows = list(found.rows)[:limit] if limit else list(found.rows)
             picked, found = self._without_repeats(rows, found, keys, present, shown)
             # Whoever asks what to buy must hear the rules, also where no session says whether he has.
@@ -147,6 +152,24 @@ class Recaller:
         if encoding is None and limits.fusion != "rrf":
             return None
         return Meaning(encoding, question, within, limits.fusion, limits.second_pass, self._count)
+
+    def _without_taboos(self, found: Found, keys: frozenset[str] | None, now_us: int, project: str) -> Found:
+        """Who asks what to buy is not shown what his own rules leave out: no bank's dividend under "不碰银行股"."""
+        sectors: set[str] = set()
+        entities: set[str] = set()
+        for rule in preferences(self._reader.index, keys, now_us=now_us, project=project, limit=_RULES):
+            if len(rule.text) <= _TABOO and polarity.says_no(normalise(rule.text)):
+                gist = self._reader.analyst.read(rule.text)
+                sectors |= gist.sectors
+                entities |= gist.entities
+        kept, cut = [], list(found.cut)
+        for one in found.rows:
+            named = not entities.isdisjoint(one.row.extra.get("entities") or ())
+            if named or not sectors.isdisjoint(one.row.extra.get("sectors") or ()):
+                cut.append(Cut(one.row.id, "against a standing rule"))
+            else:
+                kept.append(one)
+        return replace(found, rows=tuple(kept), cut=tuple(cut))
 
     def _without_repeats(
         self,

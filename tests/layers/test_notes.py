@@ -90,7 +90,7 @@ def test_a_long_body_is_cut_where_everybody_sees_it(notes: Notes) -> None:
     [("", "user"), (" \n\t", "user"), ("\u0000", "user"), ("x", "secret"), ("x", "../user")],
 )
 def test_a_note_that_cannot_be_stored_is_refused_by_name(notes: Notes, title: str, type_: str) -> None:
-    with pytest.raises(BadNote, match="title|type"):
+    with pytest.raises(BadNote, match=r"title|type"):
         notes.save(title, "body", type_)
     assert list(notes) == []
 
