@@ -1,4 +1,4 @@
-"""The command line: the verbs of `Memory`, as `hermes-memory VERB`, `hermes memory-layers VERB` and `/memory VERB`."""
+"""The command line: the verbs of `Memory`, as `hermes-memory VERB`, `hermes memory-layers VERB` and (a few) `/memory-layers VERB`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/memory VERB` in a conversation: short plain answers, for the owner of that conversation alone."""
+"""`/memory-layers VERB` in a session: short plain answers, for the owner of that conversation alone."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ LONGEST = 3_000
 _RULE = re.compile(r"(偏好|规则|禁忌|preference|rule)\s*[:：]", re.IGNORECASE)
 """How somebody says that it is meant for every conversation."""
 
-_HELP = """/memory status: how much is remembered, and whether all is well
-/memory recall QUESTION: what is known about it
-/memory remember TEXT: keep it (begin with "偏好：" or "rule:" for one that always counts)
-/memory forget HANDLE: make that row unfindable
-/memory why: what the last answer was given, and why
-/memory owners link [CODE]: be one person here and on another platform"""
+_HELP = """/memory-layers status: how much is remembered, and whether all is well
+/memory-layers recall QUESTION: what is known about it
+/memory-layers remember TEXT: keep it (begin with "偏好：" or "rule:" for one that always counts)
+/memory-layers forget HANDLE: make that row unfindable
+/memory-layers why: what the last answer was given, and why
+/memory-layers owners link [CODE]: be one person here and on another platform
+The other verbs (trace, scenes, notes, persona, doctor …) are in a terminal: hermes-memory --help"""
 
 
 def answer(args: str, *, home: Path, owner: Owner, session: str = "", memory: Memory | None = None) -> str:
-    """The answer to `/memory ARGS`; never raises, and reaches no other owner's rows.
+    """The answer to `/memory-layers ARGS`; never raises, and reaches no other owner's rows.
 
     Takes the memory this process has open for `home` unless one is given.
     """
@@ -41,7 +42,7 @@ def answer(args: str, *, home: Path, owner: Owner, session: str = "", memory: Me
     if verb is None:
         close = difflib.get_close_matches(word, _VERBS, n=1, cutoff=0.5)
         hint = f" Did you mean {close[0]}?" if close else ""
-        return f"There is no /memory {one_line(word, 40)}.{hint} Try /memory help."
+        return f"There is no /memory-layers {one_line(word, 40)}.{hint} Try /memory-layers help."
     try:
         if memory is None:
             from hermes_memory_plugin.plugin import runtime
@@ -91,7 +92,7 @@ def _status(call: _Call) -> str:
 
 def _recall(call: _Call) -> str:
     if not call.rest:
-        return "What about? /memory recall QUESTION"
+        return "What about? /memory-layers recall QUESTION"
     from hermes_memory_plugin.recall.answer import day_of
 
     found = call.memory.recall(call.rest, mode="explicit", owner=call.owner)
@@ -111,21 +112,21 @@ def _recall(call: _Call) -> str:
 
 def _remember(call: _Call) -> str:
     if not call.rest:
-        return "What? /memory remember TEXT"
+        return "What? /memory-layers remember TEXT"
     rule = _RULE.match(call.rest)
     text = call.rest[rule.end() :].strip() if rule else call.rest
     if rule and text:
         row = call.memory.remember(text, title=one_line(text, 60), type="user", owner=call.owner)
     else:
         row = call.memory.remember(call.rest, owner=call.owner)
-    return f"Remembered as {handle_of(call.memory, row)}. /memory forget {handle_of(call.memory, row)} takes it back."
+    return f"Remembered as {handle_of(call.memory, row)}. /memory-layers forget {handle_of(call.memory, row)} takes it back."
 
 
 def _forget(call: _Call) -> str:
     if not call.rest:
-        return "Which? /memory forget HANDLE (recall shows handles)"
+        return "Which? /memory-layers forget HANDLE (recall shows handles)"
     try:
-        gone = call.memory.forget(call.rest, owner=call.owner, why="/memory forget")
+        gone = call.memory.forget(call.rest, owner=call.owner, why="/memory-layers forget")
     except NotFound:
         listed = _recall(call)
         return f"Nothing was forgotten: forget by handle or exact title.\n{listed}"
@@ -147,9 +148,11 @@ def _owners(call: _Call) -> str:
     if words[:1] == ["link"] and len(words) <= 2:
         if len(words) == 2:
             return f"Linked: {', '.join(sorted(registry.accept(me, words[1])))} are one person now."
+        code = registry.offer(me).code
         return (
-            f"{registry.offer(me).code}\nWithin ten minutes, type on the other side: /memory owners link CODE "
-            "(or `hermes-memory owners link CODE` at the machine). It shares your rows with that side: give it to nobody."
+            f"{code}\nWithin ten minutes, say on the other side: hermes-memory owners link {code}\n"
+            "In a chat that is an ordinary message, at the machine a command. "
+            "It shares your rows with that side: give the code to nobody."
         )
     if words == ["unlink"]:
         left = registry.unlink(me)
@@ -159,7 +162,7 @@ def _owners(call: _Call) -> str:
         return f"You are {me}" + (
             f", linked with {', '.join(others)}." if others else ", linked with nobody."
         )
-    return "/memory owners, /memory owners link [CODE], /memory owners unlink"
+    return "hermes-memory owners list, hermes-memory owners link [CODE], hermes-memory owners unlink"
 
 
 _VERBS: dict[str, Callable[[_Call], str]] = {

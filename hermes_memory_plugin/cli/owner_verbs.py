@@ -61,8 +61,8 @@ def list_owners(state: State) -> None:
 def link(state: State, code: str | None) -> None:
     """Without CODE: print a code for the other side. With it: become one person with the side that printed it.
 
-    The other side is the same command under another --owner, or `/memory owners link CODE` in a chat. A code
-    serves once, for ten minutes.
+    The other side is the same command under another --owner, or in a messenger chat the ordinary message
+    `hermes-memory owners link CODE`. A code serves once, for ten minutes.
     """
     from hermes_memory_plugin.home import memory_folder
     from hermes_memory_plugin.owners import Owners
@@ -75,8 +75,8 @@ def link(state: State, code: str | None) -> None:
         state.show(
             {"owner": me, "code": pairing.code, "expires_at": pairing.expires_at},
             lambda out: out.print(
-                f"{pairing.code}\nType it on the other side within {minutes} minutes: in the chat "
-                f"`/memory owners link {pairing.code}`, or here with another --owner."
+                f"{pairing.code}\nWithin {minutes} minutes, send this as an ordinary message in the chat:\n"
+                f"  hermes-memory owners link {pairing.code}\nor run it here with another --owner."
             ),
         )
         return

@@ -1,4 +1,4 @@
-"""`/memory VERB`: short plain answers, and no way to another owner's rows."""
+"""`/memory-layers VERB`: short plain answers, and no way to another owner's rows."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hermes_memory_hookspecs import Owner
 from hermes_memory_plugin import Memory
 from hermes_memory_plugin.cli.chat import LONGEST, answer
+from hermes_memory_plugin.hermes import pairing
 
 ME = Owner(platform="telegram", user_id="123")
 OTHER = Owner(platform="telegram", user_id="999")
@@ -99,7 +100,8 @@ def test_why_tells_what_the_last_recall_gave(say: Say) -> None:
 def test_help_names_the_verbs(say: Say, text: str) -> None:
     said = say(text)
     assert all(
-        f"/memory {verb}" in said for verb in ("status", "recall", "remember", "forget", "why", "owners")
+        f"/memory-layers {verb}" in said
+        for verb in ("status", "recall", "remember", "forget", "why", "owners")
     )
 
 
@@ -109,7 +111,22 @@ def test_an_unknown_verb_is_guessed(say: Say) -> None:
 
 @pytest.mark.parametrize("text", ["recall", "remember", "forget", "owners frobnicate", "owners link a b c"])
 def test_an_incomplete_command_says_how_it_goes(say: Say, text: str) -> None:
-    assert "/memory" in say(text)
+    said = say(text)
+    assert "/memory-layers " in said or "hermes-memory owners" in said
+
+
+@pytest.mark.parametrize(
+    "text", ["", "frobnicate", "recall", "remember", "forget", "remember 茅台 28 倍", "owners x"]
+)
+def test_no_answer_names_the_command_that_is_hermes_own(say: Say, text: str) -> None:
+    assert "/memory " not in say(text)
+
+
+def test_the_pairing_instruction_is_a_message_that_pairs(say: Say, home: Path, memory: Memory) -> None:
+    line = next(line for line in say("owners link").splitlines() if "hermes-memory owners link" in line)
+    message = line[line.index("hermes-memory") :]
+    assert "Linked" in pairing.answer(home, OTHER, message)
+    assert OTHER.key in memory.owners.linked(ME.key)
 
 
 def test_a_chat_is_never_every_owner(say: Say) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hermes_memory_hookspecs import Owner
 from hermes_memory_plugin import Memory
 from hermes_memory_plugin.cli.chat import answer
+from hermes_memory_plugin.hermes import pairing
 
 from .conftest import Command
 
@@ -62,6 +63,13 @@ def test_a_code_of_the_command_line_is_typed_in_a_chat(cli: Command, home: Path)
         said = answer(f"owners link {code.lower()}", home=home, owner=PHONE, memory=memory)
         assert "local, telegram:123 are one person" in said
         assert "24.9" in answer("recall 宁德时代 毛利率", home=home, owner=PHONE, memory=memory)
+
+
+def test_the_message_it_says_to_send_in_the_chat_pairs(cli: Command, home: Path) -> None:
+    said = cli("owners", "link").out
+    assert "/memory" not in said
+    (message,) = [line for line in said.splitlines() if "owners link" in line]
+    assert "local, telegram:123 are one person" in pairing.answer(home, PHONE, message)
 
 
 def test_a_code_of_a_chat_is_typed_on_the_command_line(cli: Command, home: Path) -> None:
