@@ -44,6 +44,11 @@ class State:
     @property
     def home(self) -> Path:
         """The Hermes home meant. A home that does not exist is a slip, not a wish for a new one."""
+        if self.home_given and self.profile is not None:
+            raise click.UsageError(
+                "--home and --profile each name a home: give one of them. "
+                "(`hermes memory-layers` brings its own home; there, `hermes -p NAME memory-layers …` chooses.)"
+            )
         home = Path(self.home_given).expanduser() if self.home_given else hermes_home(self.profile)
         if not home.is_dir():
             raise click.UsageError(

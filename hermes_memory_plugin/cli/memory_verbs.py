@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hermes_memory_plugin.cli.app import NOTHING, OK, State, common, verb_state
 from hermes_memory_plugin.cli.views import elsewhere, handle_of, item_view, trace_view
+from hermes_memory_plugin.layers.facts import BadFact, as_moment
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,6 +20,15 @@ if TYPE_CHECKING:
 
 _KINDS = ("fact", "conclusion", "preference", "holding", "competence")
 _TYPES = ("user", "feedback", "project", "reference")
+
+
+def _date(ctx: click.Context, parameter: click.Parameter, value: str | None) -> datetime | None:
+    try:
+        return as_moment(value)
+    except BadFact:
+        raise click.BadParameter(
+            f"{value!r} is no date such as 2026-04-30 and no ISO time.", ctx, parameter
+        ) from None
 
 
 @click.command(short_help="Store a fact or a note.")
@@ -62,9 +73,9 @@ def remember(
 @click.option("--mode", type=click.Choice(["automatic", "explicit"]), default="explicit", show_default=True,
               help="automatic: exactly what a turn would get, or nothing; explicit: the best rows of every layer.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1, 100), help="Most items (explicit: 5 by default).")
-@click.option("--now", metavar="DATE", help='What "today" means.')
+@click.option("--now", metavar="DATE", callback=_date, help='What "today" means.')
 @verb_state
-def recall(state: State, question: str, mode: str, limit: int | None, now: str | None) -> None:
+def recall(state: State, question: str, mode: str, limit: int | None, now: datetime | None) -> None:
     """Find what is known about QUESTION, and show the block a model would get."""
     from hermes_memory_plugin.upkeep.uses import uses
 
@@ -152,7 +163,7 @@ def forget(state: State, id_or_title: str, dry_run: bool, why: str) -> None:
                 ((i["handle"], i["layer"], one_line(i["text"], 100)) for i in items),
             )
         else:
-            out.print(f"{one_line(said)}{_others(others)}")
+            out.print(f"{one_line(said).rstrip('.')}{_others(others)}")
 
     gone_ids = [] if said else gone
     state.show(
@@ -166,8 +177,8 @@ def forget(state: State, id_or_title: str, dry_run: bool, why: str) -> None:
 @click.command(short_help="Look up a tool call, or list the last ones.")
 @common
 @click.argument("call_id", required=False)
-@click.option("--since", metavar="DATE", help="From then on.")
-@click.option("--until", metavar="DATE", help="Before then.")
+@click.option("--since", metavar="DATE", callback=_date, help="From then on.")
+@click.option("--until", metavar="DATE", callback=_date, help="Before then.")
 @click.option("--tool", metavar="NAME")
 @click.option("--session", metavar="ID")
 @click.option("--status", type=click.Choice(["ok", "error", "blocked", "cancelled", "timeout"]))

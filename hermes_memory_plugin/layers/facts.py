@@ -7,6 +7,7 @@ decided stays live on both sides and is shown as a contradiction.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -241,7 +242,16 @@ def checked(fact: Fact) -> Fact:
         raise BadFact("origin", fact.origin, "one of " + ", ".join(ORIGINS))
     if fact.value is not None and not isinstance(fact.value, (int, float)):
         raise BadFact("value", fact.value, "a number")
+    if fact.value is not None and not _is_finite(fact.value):
+        raise BadFact("value", fact.value, "a finite number")
     return fact
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that no column of a ledger holds
+        return False
 
 
 def group(rows: Iterable[tuple[str, str, KeyRank]]) -> dict[str, dict[str, KeyRank]]:

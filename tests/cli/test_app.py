@@ -117,7 +117,7 @@ def test_a_home_that_cannot_be_written_is_exit_four(cli: Command, home: Path) ->
     ran = cli("remember", "x")
     assert (ran.code, ran.out) == (DAMAGED, "")
     assert str(home / "memory") in ran.err
-    assert cli("doctor", "--json").code == NOTHING
+    assert cli("doctor", "--json").code == DAMAGED
 
 
 def test_a_reader_that_leaves_early_is_no_fault(cli: Command) -> None:
