@@ -58,7 +58,7 @@ def need(asked: Asked) -> float:
     length = sum(1.0 for weight in asked.content.values() if weight >= 1.0)
     share = min(1.0, max(0.0, (length - 3) / 5))
     least = SHORT + (LONG - SHORT) * share
-    return least + (UNANCHORED if not asked.anchored and is_general(asked) else 0.0)
+    return least + (UNANCHORED if is_general(asked) else 0.0)
 
 
 def is_general(asked: Asked) -> bool:
@@ -74,13 +74,18 @@ def is_general(asked: Asked) -> bool:
 
 def wants_nothing(asked: Asked, candidates: list[Candidate]) -> bool:
     """Whether the message is an aside (see `asides`): nearer to one than to anything stored, and hardly worded like it."""
-    if asked.anchored or asked.people or _RULES.search(asked.question.normalised):
+    if asked.anchored or _names_somebody(asked, candidates) or _RULES.search(asked.question.normalised):
         return False
     nearest = max((one.cosine for one in candidates), default=0.0)
     covered = max((one.coverage for one in candidates if one.worded), default=0.0)
     if asked.aside >= (ASIDE if covered else ASIDE_UNTOUCHED):
         return covered < COVERED and asked.aside >= nearest - NEARER
     return False
+
+
+def _names_somebody(asked: Asked, candidates: list[Candidate]) -> bool:
+    """Whether it names somebody or something by a name that is stored: Dana, Lisbon, but not Java where no row has it."""
+    return any(asked.people & one.holds for one in candidates)
 
 
 def is_work(asked: Asked) -> bool:
@@ -106,11 +111,13 @@ def passed(
         floor += UNKNOWN
     surely = bool(asked.entities) or not unknown
     best = max(one.coverage + one.cosine for one in candidates)
-    if best < floor and not (surely and any(one.named for one in candidates)):
+    identified = any("same identifier" in one.reasons for one in candidates)
+    if best < floor and not identified and not (surely and any(one.named for one in candidates)):
         cut += [Cut(one.row.id, "nothing stored comes near the question") for one in candidates[:5]]
         return []
     covered = max((one.coverage for one in candidates if one.worded), default=0.0)
-    if is_general(asked) and covered < COVERED and len(asked.content) > 1:
+    general = is_general(asked) and not _names_somebody(asked, candidates)
+    if general and covered < COVERED and len(asked.content) > 1:
         cut += [Cut(one.row.id, "a general question, hardly touched") for one in candidates[:5]]
         return []
     nearest = max(one.cosine for one in candidates)
@@ -123,7 +130,7 @@ def passed(
 def _beside(asked: Asked, candidates: list[Candidate], cut: list[Cut], floor: float) -> list[Candidate]:
     """The rows that are not too weak beside the best."""
     best = candidates[0]
-    answered = any(one.answers and "same identifier" in one.reasons for one in candidates)
+    answered = any("same identifier" in one.reasons for one in candidates)
     dated = any("same period" in one.reasons for one in candidates)
     named = bool(asked.entities) and any(one.named for one in candidates)
     covered = max(one.coverage for one in candidates)

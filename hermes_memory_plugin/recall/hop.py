@@ -28,11 +28,9 @@ def second_step(
     alone = max(one.coverage for one in kept)
     wanted = asked.metrics | asked.families
     for start in sorted(kept[:_STARTS], key=lambda one: -one.coverage):
-        if not start.coverage or start.coverage >= _ALONE:
-            continue
         left = frozenset(asked.content) - start.holds
         unmet = wanted - start.facet("metrics") if not wanted & start.facet("metrics") else frozenset()
-        if not left and not unmet:
+        if not start.coverage or (start.coverage >= _ALONE and not unmet) or not (left or unmet):
             continue
         for subject in _subjects(asked, start):
             ends = [

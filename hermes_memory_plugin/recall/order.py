@@ -96,7 +96,7 @@ def _one_matter(asked: Asked, one: Candidate, other: Candidate) -> bool:
     if one.facet("entities") != other.facet("entities"):
         return False
     mine, theirs = one.facet("metrics"), other.facet("metrics")
-    if mine and theirs and mine.isdisjoint(theirs):
+    if mine != theirs and mine.isdisjoint(theirs):
         return False
     before, after = one.facet("periods"), other.facet("periods")
     return not asked.periods or before == after or not (before and after)
