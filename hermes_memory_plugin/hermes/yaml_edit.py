@@ -77,16 +77,64 @@ class Text:
             return
         if inner[1].flow_style:
             start, end = self._start(inner[1]) + 1, self._end(inner[1]) - 1
-            self._edit(start, end, ", ".join(self._slice(item) for item in kept))
+            if "\n" in self._text[start:end]:
+                self._remove_from_lines(items, name)
+            else:
+                self._edit(start, end, ", ".join(self._slice(item) for item in kept))
             return
         for item in items:
             if item.value == name:
                 start, end = self._line_of(item)
-                if not self._text[start:end].lstrip().startswith("-"):
+                line, rest = self._text[start:end], self._text[self._end(item) : end]
+                if not line.lstrip().startswith("-") or (rest.strip() and not rest.lstrip().startswith("#")):
                     raise TooOdd
-                self._edit(start, end, "")
+                indent = line[: len(line) - len(line.lstrip())]
+                self._edit(start, end, indent + rest.lstrip() if rest.strip() else "")  # a comment stays
         if not kept:
             self._edit(self._after_colon(inner[0]), self._after_colon(inner[0]), " []")
+
+    def _remove_from_lines(self, items: list[Node], name: str) -> None:
+        """Take `name` out of a flow list of several lines: itself and one comma, no comment."""
+        text = self._text
+        commas = [self._comma_after(item) for item in items]
+        last = max((n for n, item in enumerate(items) if item.value != name), default=-1)
+        if last >= 0 and commas[-1] < 0 and commas[last] >= 0:  # what is last now has no comma, as before
+            self._edit(commas[last], commas[last] + 1, "")
+        for item, comma in zip(items, commas, strict=True):
+            if item.value != name:
+                continue
+            start, end = self._start(item), self._end(item)
+            if comma >= 0 and not text[end:comma].strip(" \t"):
+                end = comma + 1
+            elif comma >= 0:
+                self._edit(comma, comma + 1, "")
+            line, line_end = self._line_of(item)
+            after = len(text[end:line_end]) - len(text[end:line_end].lstrip(" \t"))
+            if not text[line:start].strip():
+                if not text[end:line_end].strip():
+                    start, end = line, line_end
+                else:
+                    end += after
+            elif comma < 0:
+                start = len(text[:start].rstrip(" \t"))
+            elif text[end + after : end + after + 1] != "#":
+                end += after
+            self._edit(start, end, "")
+
+    def _comma_after(self, item: Node) -> int:
+        """Where the comma behind an item of a flow list is; -1 when there is none."""
+        at = self._end(item)
+        while at < len(self._text):
+            if self._text[at] == ",":
+                return at
+            if self._text[at] == "#":
+                at = self._text.find("\n", at)
+                if at < 0:
+                    return -1
+            elif not self._text[at].isspace():
+                return -1
+            at += 1
+        return -1
 
     def _append(self, place: tuple[Node, Node], name: str) -> None:
         value = place[1]

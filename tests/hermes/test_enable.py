@@ -68,7 +68,7 @@ def test_everything_else_in_a_lived_in_file_stays_as_it_was(tmp_path: Path) -> N
     assert change.backup is not None
     assert change.backup.read_text(encoding="utf-8") == LIVED_IN
     lines = _changed_lines(LIVED_IN, after)
-    assert all("hermes-memory" in line or "disabled" in line for line in lines), lines
+    assert all("hermes-memory" in line or "disabled" in line or "# for now" in line for line in lines), lines
     assert "    - hermes-memory" in after.splitlines()
     assert is_enabled(tmp_path)
     for comment in (
@@ -77,6 +77,7 @@ def test_everything_else_in_a_lived_in_file_stays_as_it_was(tmp_path: Path) -> N
         "# the expensive one",
         "# four spaces, on purpose",
         "# mine",
+        "# for now",
     ):
         assert comment in after
 
@@ -132,6 +133,55 @@ def test_on_and_off_again_changes_nothing_but_the_list(tmp_path: Path, text: str
         assert path.read_bytes().count(b"\r\n") == path.read_bytes().count(b"\n")
     if text.startswith("{") and '"' in text:
         json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("[\n a, # first\n hermes-memory, # mine\n b # second\n]", "[\n a, # first\n # mine\n b # second\n]"),
+        ("[\n a, # first\n b, # second\n hermes-memory # mine\n]", "[\n a, # first\n b # second\n # mine\n]"),
+        ("[\n a, # first\n b, hermes-memory # second\n]", "[\n a, # first\n b # second\n]"),
+        ("[\n a,\n hermes-memory,\n b,\n]", "[\n a,\n b,\n]"),
+        ("[\n a,\n hermes-memory\n]", "[\n a\n]"),
+        ("[\n hermes-memory # mine\n]", "[\n # mine\n]"),
+        ("[hermes-memory, # mine\n a]", "[ # mine\n a]"),
+        ("[a # one\n , hermes-memory # two\n , b]", "[a # one\n ,  # two\n  b]"),
+        ("\n  - a # one\n  - hermes-memory # mine\n  - b", "\n  - a # one\n  # mine\n  - b"),
+        ("\n  - hermes-memory # mine", " []\n  # mine"),
+    ],
+)
+def test_comments_inside_a_list_stay(tmp_path: Path, before: str, after: str) -> None:
+    path = _config(tmp_path, f"plugins:\n enabled: {before}\nz: 1\n".replace(": \n", ":\n"))
+    assert disable(tmp_path).changed
+    assert path.read_text() == f"plugins:\n enabled: {after}\nz: 1\n".replace(": \n", ":\n").replace(
+        ":  [", ": ["
+    )
+
+
+@given(
+    names=st.lists(st.sampled_from(["a", "b-c", "hermes-memory", "'d'"]), max_size=5),
+    gaps=st.lists(st.sampled_from(["", " ", "\n   ", " # note\n   ", "\n   # own line\n   "]), min_size=12, max_size=12),
+    trailing=st.booleans(),
+    key=st.sampled_from(["enabled", "disabled"]),
+)  # fmt: skip
+@settings(max_examples=150, deadline=None)
+def test_no_comment_of_any_flow_list_is_lost(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str], gaps: list[str], trailing: bool, key: str
+) -> None:
+    inner = gaps[0]
+    for number, name in enumerate(names):
+        comma = "," if trailing or number < len(names) - 1 else ""
+        inner += name + gaps[1 + 2 * number] + comma + gaps[2 + 2 * number]
+    home = tmp_path_factory.mktemp("home")
+    text = f"plugins:\n  {key}: [{inner}]\n"
+    path = _config(home, text)
+    try:
+        yaml.safe_load(text)
+        (disable if key == "enabled" else enable)(home)
+    except (yaml.YAMLError, ConfigNotEdited):
+        assert path.read_text() == text
+        return
+    assert path.read_text().count("#") == text.count("#")
 
 
 def test_a_missing_file_is_made_without_a_backup(tmp_path: Path) -> None:
