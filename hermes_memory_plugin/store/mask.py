@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from typing import Any
 
 from hermes_memory_plugin.store.mask_find import Span, find_secrets, suspicious
 from hermes_memory_plugin.store.mask_personal import personal_kind
 from hermes_memory_plugin.store.mask_rules import is_value, kind_of
 
-RULES_VERSION = 1
+RULES_VERSION = 2
 """Grows whenever a text masked before may be masked further now."""
 
 _PASSES = 6
 _DEEPEST = 300
+_FULL_WIDTH = re.compile("[０-９Ａ-Ｚａ-ｚ]")
+_NARROWED = {0xFEE0 + code: code for code in range(0x21, 0x7F) if chr(code).isalnum() or chr(code) in "-_.="}
 
 
 def might_hold_secret(data: str | bytes) -> bool:
@@ -23,7 +26,7 @@ def might_hold_secret(data: str | bytes) -> bool:
     False means `mask_text` leaves it alone. What it lets pass is a random token broken into short pieces that has no
     digit between two letters; among real tokens that is less than one in a thousand.
     """
-    return suspicious(data.decode("utf-8", "replace") if isinstance(data, bytes) else data)
+    return suspicious(_narrow(data.decode("utf-8", "replace") if isinstance(data, bytes) else data))
 
 
 def mask_text(text: str) -> str:
@@ -39,13 +42,19 @@ def mask_text(text: str) -> str:
 
 def _mask_plain(text: str) -> str:
     for _ in range(_PASSES):
-        if not suspicious(text):
+        seen = _narrow(text)
+        if not suspicious(seen):
             return text
-        spans = find_secrets(text)
+        spans = find_secrets(seen)
         if not spans:
             return text
         text = _replace(text, spans)
     return text
+
+
+def _narrow(text: str) -> str:
+    """The text with full-width letters and digits as plain ones; every place stays where it is."""
+    return text.translate(_NARROWED) if not text.isascii() and _FULL_WIDTH.search(text) else text
 
 
 def _mask_document(text: str, masked: str) -> str:

@@ -16,6 +16,7 @@ from hermes_memory_plugin.store.mask_rules import (
     VENDOR,
     WEBHOOK,
     WEBHOOK_ANCHORS,
+    has_digit,
     is_random,
     is_value,
     kind_of,
@@ -46,6 +47,9 @@ _CLASSES = _table(
     dict.fromkeys(_UPPER + _LOWER, "x") | dict.fromkeys(_DIGITS, "0") | {" ": " ", "-": " "}, "."
 )
 _RUN = b"x" * 15
+# How far a decision about a named value may look (a closing quote: 4,096), and how many are kept.
+_SEEN = 5_000
+_KNOWN = 256
 # Looking for one character is far cheaper than for two.
 _CHINESE = {"密": ("密码", "密钥"), "钥": ("秘钥", "私钥"), "令": ("口令", "令牌"), "授": ("授权码",)}
 _QUOTES = tuple("\"'`“")
@@ -55,12 +59,16 @@ _STEMS = (b"pass", b"pwd", b"secret", b"token", b"key", b"auth", b"cred", b"acce
 _ESCAPES = re.compile(r"""\\+(?:[nrtbf]|u[0-9a-fA-F]{4})|\\+(?=["'`/])""")
 _OPERATOR = re.compile(
     r"""(?:[ ]?["'`]?\]?\s{0,8}[,(](?=\s{0,8}["'`])|[ ]{0,4}["'`]\s{1,24}value\s{0,8}="""
-    r"""|[ \t\w.\-]{0,20}?[\s"'`\]]{0,16}(?:=>|:=|\?=|={1,3}|:{1,3}=?|：|＝|>|\|\||(?<=\s)is\s))"""
+    r"""|[ \t\w.\-]{0,20}?[\s"'`\]]{0,16}(?:=>|:=|\?=|={1,3}|:{1,3}=?|：|＝|>|\|\||(?<=\s)is\s|[是为](?=\s{0,3}[!-~“])))"""
     r"""([\s="'`]{0,24})""",
     re.ASCII,
 )
 _CHINESE_OPERATOR = re.compile(
     r"""[\s"'`”』]{0,8}(?:[:：=＝]|[是为](?=\s{0,3}[!-~“]))([\s="'`“]{0,24})(?=[!-~])"""
+)
+# A password right behind the word: only what no name of an algorithm is.
+_CHINESE_BARE = re.compile(
+    r"[ ]?(?=[!-~]{0,40}\d)(?=[!-~]{0,40}[a-z])()(?=[A-Za-z0-9][\w!@#$%^&*.\-]{7})", re.ASCII
 )
 _BARE = re.compile(
     r"""(?:[^\s"'`,;&<，；。、\\]{1,64}+|[,;&](?!\s|$|["'\]})]|[\w.\-]{1,40}\s?[=:])|\\(?!["'nrtu\\])){1,8}+"""
@@ -74,6 +82,9 @@ _BEARER = re.compile(r"(?i)(?:bearer|basic)\s{1,4}((?=[\w\-.~+/=]{0,100}\d)[\w\-
 # A password may hold "/" and "@" although it should not; a port before a path is none.
 _USERINFO = re.compile(r"""://[^\s/?#"'<>:@\\]{0,200}:(?!\d{1,5}/)([^\s?"'<>\\,]{1,300})@(?=[\w.\[{$-])""")
 _USER = re.compile(r"""://([^\s/?#"'<>:@\\]{15,300})@(?=[\w.\[{$-])""")
+_COOKIE = re.compile(r"""(?i)cookie["'`\]]?\s{0,4}[:=,]\s{0,4}["'`]?([^\n"'`\\]{6,4096})""")
+_CRUMB = re.compile(r"""([\w.\-]{1,64})=([^;\s,"']{6,4096})""")
+_LOGGED_IN = re.compile(r"(?i)sess|sid$|token|auth|jwt|login|passport|remember")
 _CURL = re.compile(
     r"""\s(?:-u|--user|--proxy-user)(?:=|\s{0,5})"""
     r"""(?:"([^":\n]{0,100}:[^"\n]{1,200})"|'([^':\n]{0,100}:[^'\n]{1,200})'|([^\s:"']{0,100}:[^"'\s]{1,200}))"""
@@ -98,6 +109,8 @@ def suspicious(text: str) -> bool:
         return True
     words = raw.translate(_FOLDED, _NO_LETTERS)
     if b"sece" in words or b"cey" in words or b"pass" in words or b"pwd" in words or b"aushe" in words:
+        return True
+    if b"ceecie" in words:
         return True
     if b"/" in raw and (b"cuel" in words or (b"@" in raw and b"://" in raw)):
         return True
@@ -177,6 +190,7 @@ def _assigned(text: str, word: str, start: int, spans: list[Span]) -> None:
 
 
 def _find_named(text: str, plain: str, lower: bytes, narrow: bytes, spans: list[Span]) -> None:
+    known: dict[tuple[str, str], tuple[int, Span | None]] = {}
     for stem in _STEMS:
         position = lower.find(stem)
         while position >= 0:
@@ -187,7 +201,7 @@ def _find_named(text: str, plain: str, lower: bytes, narrow: bytes, spans: list[
                 text[end : end + 1] == ">" and lead[-1:] != "<"
             )  # of `<your password>` nothing is assigned
             if end - start <= 128 and lead != "[masked:" and not closes:
-                end = _value_after(text, plain, text[start:end], end, _OPERATOR, spans)
+                end = _remembered(text, plain, text[start:end], end, spans, known)
             position = lower.find(stem, end)
     for hint, words in _CHINESE.items():
         if hint in text:
@@ -198,12 +212,38 @@ def _find_named(text: str, plain: str, lower: bytes, narrow: bytes, spans: list[
                     position = text.find(word, end)
 
 
+def _remembered(
+    text: str,
+    plain: str,
+    name: str,
+    end: int,
+    spans: list[Span],
+    known: dict[tuple[str, str], tuple[int, Span | None]],
+) -> int:
+    """`_value_after`, decided once for the same name with the same text behind it."""
+    if not kind_of(name):
+        return end
+    key = name, plain[end : end + _SEEN]
+    if (same := known.get(key)) is not None:
+        if same[1] is not None:
+            spans.append((end + same[1][0], end + same[1][1], same[1][2]))
+        return end + same[0]
+    before = len(spans)
+    after = _value_after(text, plain, name, end, _OPERATOR, spans)
+    if after - end < _SEEN - 8 and len(key[1]) == _SEEN and len(known) < _KNOWN:
+        begin, stop, label = spans[-1] if len(spans) > before else (end, end, "")
+        known[key] = after - end, (begin - end, stop - end, label) if label else None
+    return after
+
+
 def _value_after(
     text: str, plain: str, name: str, end: int, operators: re.Pattern[str], spans: list[Span]
 ) -> int:
     """Add the value that is assigned to `name`, which ends at `end`; where to go on."""
     kind = kind_of(name)
     operator = operators.match(text, end) if kind else None
+    if operator is None and kind and operators is _CHINESE_OPERATOR:
+        operator = _CHINESE_BARE.match(text, end)
     if operator is None:
         return end
     start = operator.end()
@@ -252,6 +292,12 @@ def _find_headers(text: str, lower: bytes, spans: list[Span]) -> None:
         match = _AUTHORIZATION.match(text, position)
         if match and is_value("password", "authorization", match[1], quoted=False):
             spans.append((*match.span(1), "authorization"))
+    for position in _each(lower, b"cookie"):
+        if match := _COOKIE.match(text, position):
+            for crumb in _CRUMB.finditer(text, *match.span(1)):
+                told = _LOGGED_IN.search(crumb[1]) and has_digit(crumb[2])
+                if (told or is_random(crumb[2])) and "[masked:" not in crumb[2]:
+                    spans.append((*crumb.span(2), "cookie"))
     for anchor in (b"bearer", b"basic"):
         for position in _each(lower, anchor):
             if match := _BEARER.match(text, position):
