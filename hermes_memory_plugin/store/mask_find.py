@@ -47,8 +47,9 @@ _CLASSES = _table(
     dict.fromkeys(_UPPER + _LOWER, "x") | dict.fromkeys(_DIGITS, "0") | {" ": " ", "-": " "}, "."
 )
 _RUN = b"x" * 15
-# How far a decision about a named value may look (a closing quote: 4,096), and how many are kept.
-_SEEN = 5_000
+# How far a decision about a named value looks when no quote opens it, and how many are kept.
+_SEEN = 700
+_OPENING = 130
 _KNOWN = 256
 # Looking for one character is far cheaper than for two.
 _CHINESE = {"密": ("密码", "密钥"), "钥": ("秘钥", "私钥"), "令": ("口令", "令牌"), "授": ("授权码",)}
@@ -230,7 +231,8 @@ def _remembered(
         return end + same[0]
     before = len(spans)
     after = _value_after(text, plain, name, end, _OPERATOR, spans)
-    if after - end < _SEEN - 8 and len(key[1]) == _SEEN and len(known) < _KNOWN:
+    quoted = any(quote in key[1][:_OPENING] for quote in _QUOTES)
+    if after - end < _SEEN - 8 and len(key[1]) == _SEEN and len(known) < _KNOWN and not quoted:
         begin, stop, label = spans[-1] if len(spans) > before else (end, end, "")
         known[key] = after - end, (begin - end, stop - end, label) if label else None
     return after
