@@ -14,15 +14,15 @@ from hermes_memory_plugin.store.frozen import Frozen
 from hermes_memory_plugin.upkeep import canvas, offload
 
 if TYPE_CHECKING:
-    from hermes_memory_plugin.memory import Memory
     from hermes_memory_plugin.recall.index_row import Row
+    from hermes_memory_plugin.verbs import Verbs
 
 FOLDER = "compactions"
 """Where below memory/ the states are kept as they were first told."""
 _CANVAS = "Task canvas (memory_trace expand NODE returns the raw results of a node):"
 
 
-def workspace(memory: Memory, session: Session, folder: str = "") -> WorkspaceMemory:
+def workspace(memory: Verbs, session: Session, folder: str = "") -> WorkspaceMemory:
     """The state of that session, as far as its owner's rows tell it: nobody else's are looked at."""
     memory.reader.refresh()
     index = memory.reader.index
@@ -31,7 +31,7 @@ def workspace(memory: Memory, session: Session, folder: str = "") -> WorkspaceMe
     return WorkspaceMemory.of(rows, index.handle, lambda name: index.find(name, own), folder=folder)
 
 
-def text(memory: Memory, session: Session, folder: str = "") -> str:
+def text(memory: Verbs, session: Session, folder: str = "") -> str:
     """State and canvas; "" when nothing of the session is on record."""
     found = workspace(memory, session, folder)
     parts = [found.to_summary()]
@@ -46,7 +46,7 @@ def key_of(digest: str, session: str, owner: str) -> str:
     return f"{digest}-{_apart(session, owner)}"
 
 
-def forget(memory: Memory, row: Row) -> None:
+def forget(memory: Verbs, row: Row) -> None:
     """A call or a turn was forgotten: what was told of its conversation is derived anew, its kept result goes."""
     Frozen(memory.folder / FOLDER).forget(f"-{_apart(row.session, row.owner)}")
     if row.kind == "call":
@@ -57,7 +57,7 @@ def _apart(session: str, owner: str) -> str:
     return hashlib.blake2b(f"{owner}\x1f{session}".encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
-def expand(memory: Memory, node: str, owner: Owner | None) -> Sequence[ToolTrace]:
+def expand(memory: Verbs, node: str, owner: Owner | None) -> Sequence[ToolTrace]:
     """The calls behind a node of a canvas, a handle or a call id, oldest first. Raises NotFound."""
     keys = memory.keys(owner)
     handles = canvas.calls_of(node)

@@ -16,12 +16,12 @@ from hermes_memory_plugin.store.journal import live_journals
 from hermes_memory_plugin.upkeep.mirror import pressure
 
 if TYPE_CHECKING:
-    from hermes_memory_plugin.memory import Memory
+    from hermes_memory_plugin.parts import Parts
 
 WEEK = 7 * 86_400_000_000
 
 
-def status(memory: Memory) -> dict[str, Any]:
+def status(memory: Parts) -> dict[str, Any]:
     """Rows by layer and owner, sizes, journals, counters of the last week, and every problem in a sentence."""
     reader = memory.reader
     reader.refresh()
@@ -118,7 +118,7 @@ DEGRADED: dict[str, str] = {
 """What each counter that speaks of degraded service means."""
 
 
-def _events(memory: Memory, problems: list[str]) -> dict[str, int]:
+def _events(memory: Parts, problems: list[str]) -> dict[str, int]:
     """Counters of the last week: those in logs.db, those still in a journal, those that never got there."""
     since = time.time_ns() // 1000 - WEEK
     events: dict[str, int] = {}

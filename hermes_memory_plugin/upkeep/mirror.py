@@ -20,6 +20,7 @@ from hermes_memory_plugin.upkeep.slim_rules import classify
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.memory import Memory
+    from hermes_memory_plugin.parts import Parts
 
 OWNER = Owner()
 """Whose the entries are: the person's at the machine."""
@@ -109,7 +110,7 @@ def overflow(
     return ids
 
 
-def pressure(memory: Memory) -> list[tuple[str, str]]:
+def pressure(memory: Parts) -> list[tuple[str, str]]:
     """(key, one sentence) for each of Hermes' files that is nearly full."""
     found = []
     for pages in memory.persona.pressure():

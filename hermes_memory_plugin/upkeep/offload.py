@@ -22,7 +22,7 @@ from hermes_memory_plugin.store.files import atomic_write, utf8
 from hermes_memory_plugin.store.mask import mask_text
 
 if TYPE_CHECKING:
-    from hermes_memory_plugin.memory import Memory
+    from hermes_memory_plugin.parts import Parts
 
 HEAD, TAIL = 1_500, 600
 """Characters of the result the model sees at once."""
@@ -41,7 +41,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]')
 _END = "---\n\n"
 
 
-def keep(memory: Memory, result: str, *, owner: Owner, tool: str, call: str, session: str) -> str | None:
+def keep(memory: Parts, result: str, *, owner: Owner, tool: str, call: str, session: str) -> str | None:
     """Keep a result outside and return what the model sees of it; None when it is better left where it is."""
     if tool in INSTRUCTIONS:
         return None

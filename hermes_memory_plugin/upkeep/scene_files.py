@@ -18,7 +18,7 @@ from hermes_memory_plugin.upkeep.scene_draft import Draft, Sentence
 from hermes_memory_plugin.upkeep.scene_state import State, StateFile, Written, hash_of
 
 if TYPE_CHECKING:
-    from hermes_memory_plugin.memory import Memory
+    from hermes_memory_plugin.parts import Parts
     from hermes_memory_plugin.recall.index_row import Row
 
 PROPOSED = timedelta(days=90)
@@ -30,7 +30,7 @@ _MORE = {True: "（补充）", False: " (more)"}
 class SceneFiles:
     """The files of one memory's scenes that are ours."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Parts) -> None:
         self._memory = memory
         self.state = StateFile(memory.folder)
 

@@ -21,7 +21,7 @@ from hermes_memory_plugin.upkeep.scene_files import SceneFiles, day_of
 from hermes_memory_plugin.upkeep.scene_state import key_of
 
 if TYPE_CHECKING:
-    from hermes_memory_plugin.memory import Memory
+    from hermes_memory_plugin.parts import Parts
     from hermes_memory_plugin.upkeep.scene_state import Failure
 
 IDLE = 3_600.0
@@ -42,7 +42,7 @@ class Passed:
 class SceneWriter:
     """Writes the scenes of one memory. Safe to share between threads."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Parts) -> None:
         self._memory = memory
         self.files = SceneFiles(memory)
         self.state = self.files.state

@@ -22,7 +22,7 @@ from hermes_memory_plugin.store.frozen import Frozen
 from hermes_memory_plugin.store.ids import handle_hash, handle_letters
 
 if TYPE_CHECKING:
-    from hermes_memory_plugin.memory import Memory
+    from hermes_memory_plugin.parts import Parts
 
 FOLDER = "snapshots"
 KEPT = 30 * 86_400
@@ -32,7 +32,7 @@ KEPT = 30 * 86_400
 class Snapshots:
     """The frozen views of one memory's sessions."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Parts) -> None:
         self._memory = memory
         self._frozen = Frozen(memory.folder / FOLDER)
 

@@ -1,0 +1,388 @@
+"""What can be done with a memory: the verbs of the facade, the command line and the model's tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from hermes_memory_hookspecs import Fact, Owner, Session, ToolTrace, Turn
+from hermes_memory_plugin.errors import NotFound
+from hermes_memory_plugin.layers import facts, log
+from hermes_memory_plugin.layers.log import Half
+from hermes_memory_plugin.layers.persona import PersonaRefused
+from hermes_memory_plugin.recall.markdown import note_record, scene_record
+from hermes_memory_plugin.store.ids import is_ulid, new_ulid
+
+if TYPE_CHECKING:
+    from hermes_memory_plugin.recall.answer import Recall
+    from hermes_memory_plugin.recall.index_row import Row
+
+from hermes_memory_plugin.parts import Parts
+
+_FACT_FIELDS = {field.name for field in fields(Fact)}
+_NOTE_TYPE = {"preference": "user", "fact": "reference", "conclusion": "project", "holding": "project"}
+_DEFAULT_WINDOW = 64_000
+_IN_FLIGHT = 1_024
+
+
+class Verbs(Parts):
+    """Writing and reading; see `Memory`, which has them all."""
+
+    # -- writing -------------------------------------------------------------------------------------------------
+
+    def remember(
+        self,
+        statement: str,
+        *,
+        id: str | None = None,
+        kind: str = "fact",
+        title: str | None = None,
+        source: str = "",
+        as_of: datetime | str | None = None,
+        origin: str = "user",
+        owner: Owner | None = None,
+        project: str = "",
+        **typed: Any,
+    ) -> str:
+        """Store a statement and return its id. With a title it becomes a note (Markdown), else a fact.
+
+        The same id again replaces the row. `typed` takes the other fields of `Fact` (subject, metric, period, value,
+        unit, basis, holder, currency, tool_call_id, expires_at …) and, for a note, `type`. Raises BadFact or BadNote
+        naming the field; nothing is stored then.
+        """
+        note_type = typed.pop("type", "")
+        unknown = set(typed) - _FACT_FIELDS
+        if unknown:
+            raise facts.BadFact(sorted(unknown)[0], typed[sorted(unknown)[0]], "no such field of a fact")
+        owner = _whose(owner, kind)
+        if title is not None or note_type:
+            return self._save_note(
+                title or statement[:60],
+                statement,
+                note_type or _NOTE_TYPE.get(kind, "reference"),
+                owner,
+                id,
+                origin,
+                project,
+            )
+        fact = self._fact(
+            Fact(statement=statement, id=id or "", kind=kind, source=source, origin=origin, owner=owner),  # type: ignore[arg-type]
+            as_of=as_of,
+            **typed,
+        )
+        if id:
+            self._check_free([fact])
+        self._journal.append("fact", facts.as_json(fact, project=project), owner=owner.key)
+        self._wrote()
+        return fact.id
+
+    def remember_many(self, many: Iterable[Fact | Mapping[str, Any]]) -> list[str]:
+        """Store many facts; all or none when one of them cannot be stored. Returns their ids in order."""
+        checked = []
+        for one in many:
+            if isinstance(one, Fact):
+                checked.append(self._fact(one))
+            else:
+                rest = dict(one)
+                kind = str(rest.pop("kind", "fact"))
+                owner = _whose(rest.pop("owner", None), kind)
+                base = Fact(statement=str(rest.pop("statement", "")), kind=kind, owner=owner)  # type: ignore[arg-type]
+                unknown = set(rest) - _FACT_FIELDS
+                if unknown:
+                    raise facts.BadFact(
+                        sorted(unknown)[0], rest[sorted(unknown)[0]], "no such field of a fact"
+                    )
+                checked.append(self._fact(base, **rest))
+        self._check_free(checked)
+        self._journal.append_many(
+            ("fact", facts.as_json(fact), fact.owner.key, None, None) for fact in checked
+        )
+        self._wrote()
+        return [fact.id for fact in checked]
+
+    def forget(
+        self,
+        id_or_title: str,
+        *,
+        dry_run: bool = False,
+        owner: Owner | None = None,
+        by: str = "",
+        why: str = "",
+    ) -> list[str]:
+        """Make the row of that id, handle or exact title unfindable at once; returns the ids. A query is no title.
+
+        Raises NotFound when the owner has no such row. `dry_run` only returns what would go.
+        """
+        rows = self.reader.named(id_or_title, self.keys(owner))
+        if not rows:
+            raise NotFound(id_or_title, "Look it up first: `recall` shows handles; a query is not a title.")
+        theirs = next((row for row in rows if row.layer == "L3"), None)
+        if theirs is not None:
+            file = self.persona.folder / str(theirs.extra.get("file") or "MEMORY.md")
+            raise PersonaRefused(
+                file, "this entry is Hermes' own; its memory tool removes it, and recall follows"
+            )
+        ids = [row.id for row in rows]
+        if not dry_run:
+            for row in rows:
+                self._remove_file(row.extra.get("path", ""))
+                if row.layer == "L0":
+                    self._remove_copies(row)
+            key = (owner or Owner()).key
+            self._journal.append("forget", {"ids": ids, "by": by or key, "why": why}, owner=key)
+            self._wrote()
+            if any(row.layer in ("L0", "L1") for row in rows):
+                self.drafts.files.without(rows)
+        return ids
+
+    def restore(self, name: str, *, owner: Owner | None = None) -> str:
+        """Bring a forgotten note or scene back from the trash, by title, id or file; returns its id, a new one.
+
+        Raises NotFound when the owner forgot nothing of that name within the last 30 days.
+        """
+        found = self.notes.trash.find(name, self.keys(owner))
+        kind = "scene" if found.folder == self.scenes.folder.name else "note"
+        if kind == "scene":
+            scene = self.scenes.restore(found)
+            note, record = scene.note, scene_record(self.folder, scene)
+        else:
+            note = self.notes.restore(found)
+            record = note_record(self.folder, note)
+        self._journal.append(kind, record, owner=note.owner.key)
+        self._wrote()
+        return note.id
+
+    def candidates(self, query: str, *, owner: Owner | None = None, limit: int = 10) -> list[str]:
+        """Ids a person could mean with `query`, best first: the preview before a `forget`."""
+        return [item.id for item in self.recall(query, mode="explicit", owner=owner, limit=limit).items]
+
+    def add_scene(
+        self,
+        title: str,
+        body: str,
+        *,
+        id: str | None = None,
+        as_of: datetime | str | None = None,
+        owner: Owner | None = None,
+        origin: str = "user",
+        tickers: Sequence[str] = (),
+        sectors: Sequence[str] = (),
+        period: str = "",
+    ) -> str:
+        """Write a scene (`memory/scenarios/*.md`) and return its id; the same title is replaced."""
+        owner = owner or Owner()
+        scene = self.scenes.save(
+            title,
+            body,
+            id=id or "",
+            as_of=facts.as_moment(as_of),
+            owner=owner,
+            origin=origin,
+            tickers=tickers,
+            sectors=sectors,
+            period=period,
+        )
+        self._journal.append("scene", scene_record(self.folder, scene), owner=owner.key)
+        self._wrote()
+        return scene.note.id
+
+    def start(self, trace: ToolTrace, *, kind: str = "user") -> None:
+        """Store that a call began: until `log` completes it, it is on record as started."""
+        data = log.start_json(trace, kind)
+        began = self._journal.append("trace", data, owner=trace.owner.key, at=facts.microseconds(trace.at))
+        with self._lock:
+            self._started[trace.session_id, trace.tool_call_id] = began.id
+            while len(self._started) > _IN_FLIGHT:
+                self._started.popitem(last=False)
+
+    def log(self, trace: ToolTrace, *, kind: str = "user") -> str:
+        """Store one tool call; returns its id (ours when the host sent none). Acknowledged when it returns."""
+        data = log.trace_json(trace, kind)
+        began = self._started.pop((trace.session_id, trace.tool_call_id), None)
+        if began:
+            data["id"] = began  # the row of its start is its row
+        self._journal.append("trace", data, owner=trace.owner.key, at=facts.microseconds(trace.at))
+        self._wrote()
+        return str(data["call"])
+
+    def log_turn(self, turn: Turn, *, kind: str = "user", half: Half = "full") -> str:
+        """Store a turn, or the half of it that is known; halves of one turn id become one row. Returns its id."""
+        data = log.turn_json(turn, kind, half)
+        self._journal.append("turn", data, owner=turn.owner.key, at=facts.microseconds(turn.at))
+        if half != "user":
+            self._flush_audits()
+        self._wrote()
+        return str(data["id"])
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def recall(
+        self,
+        question: str,
+        *,
+        mode: str = "automatic",
+        history: Sequence[str] = (),
+        owner: Owner | None = None,
+        session: Session | str | None = None,
+        window: int = _DEFAULT_WINDOW,
+        limit: int | None = None,
+        now: datetime | str | None = None,
+        project: str = "",
+    ) -> Recall:
+        """What is worth knowing beside `question`.
+
+        mode     "automatic": floor and budget, live rows; "explicit": ranked, every layer, states labelled
+        history  the user's previous messages, oldest first
+        session  a session's first message that is no small talk also brings the standing preferences
+        window   tokens of the model's context; now sets "today"
+        """
+        from hermes_memory_plugin.recall import budget
+        from hermes_memory_plugin.recall.recaller import session_id
+
+        given = session_id(session)
+        first = given not in self._begun
+        limits = self.settings.recall
+        result = self.recaller.recall(
+            question,
+            mode=mode,
+            history=history,
+            owner=owner,
+            session=given,
+            standing=bool(given) and first,
+            now=facts.as_moment(now, "now") or datetime.now(UTC),
+            limit=limit,
+            project=project,
+            allowance=budget.for_turn(
+                window,
+                share=limits.share,
+                later_share=limits.later_share,
+                first=first,
+                characters=limits.max_characters,
+            )
+            if mode == "automatic"
+            else None,
+        )
+        if given and result.standing:
+            self._begun.add(given)
+        return result
+
+    def trace(self, tool_call_id: str, *, owner: Owner | None = None) -> ToolTrace | None:
+        """The stored call of that id or handle; None when there is none the owner may see."""
+        keys = self.keys(owner)
+        return self.archive.trace(tool_call_id, keys, row=self.reader.call(tool_call_id, keys))
+
+    def traces(
+        self,
+        *,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        tool: str | None = None,
+        owner: Owner | None = None,
+        session: str | None = None,
+        status: str | None = None,
+        limit: int = 100,
+    ) -> list[ToolTrace]:
+        """Stored calls, newest first. `since` is included, `until` is not."""
+        return self.archive.traces(
+            since=facts.microseconds(facts.as_moment(since, "since")),
+            until=facts.microseconds(facts.as_moment(until, "until")),
+            tool=tool,
+            keys=self.keys(owner),
+            session=session,
+            status=status,
+            limit=limit,
+        )
+
+    def expand(self, node: str, *, owner: Owner | None = None) -> Sequence[ToolTrace]:
+        """The calls behind a node of a canvas, a handle or a call id, oldest first, whole. Raises NotFound."""
+        from hermes_memory_plugin.upkeep import handover
+
+        return handover.expand(self, node, owner)
+
+    def flush(self, timeout: float = 60.0) -> None:
+        """Return when everything acknowledged so far is in the ledgers and the index, and has its vector.
+
+        Waits `timeout` seconds for the ledgers, and as long without progress for the encoder.
+
+        Raises what kept it from that: LedgerBusy …, or EmbeddingBehind where an encoder is configured and fails or stalls.
+        """
+        self._flush_audits()
+        self.archive.flush(timeout)
+        self.embedding.flush(timeout)
+
+    def status(self) -> dict[str, Any]:
+        """Rows, sizes, counters and problems, as plain data."""
+        from hermes_memory_plugin.upkeep.health import status
+
+        return status(self)
+
+    def why(self, n: int = 1, *, owner: Owner | None = None) -> list[dict[str, Any]]:
+        """The audit records of the last n recalls, newest first."""
+        self._flush_audits()
+        return self.archive.audits(n, self.keys(owner))
+
+    # -- how -----------------------------------------------------------------------------------------------------
+
+    def _save_note(
+        self, title: str, content: str, type_: str, owner: Owner, id: str | None, origin: str, project: str
+    ) -> str:
+        note = self.notes.save(
+            title, content, type_, owner=owner, id=id or "", origin=origin, project=project
+        )
+        self._journal.append("note", note_record(self.folder, note), owner=owner.key)
+        self._wrote()
+        return note.id
+
+    def _remove_file(self, relative: str) -> None:
+        if not relative:
+            return
+        path = self.folder / relative
+        if path.parent == self.notes.folder:
+            note = self.notes.read(path)
+            if note:
+                self.notes.remove(note)
+        elif path.parent == self.scenes.folder:
+            scene = self.scenes.read(path)
+            if scene:
+                self.scenes.remove(scene)
+
+    def _remove_copies(self, row: Row) -> None:
+        from hermes_memory_plugin.upkeep import handover
+
+        handover.forget(self, row)
+
+    def _fact(self, fact: Fact, **changes: Any) -> Fact:
+        for name in ("as_of", "expires_at", "created_at"):
+            if name in changes:
+                changes[name] = facts.as_moment(changes[name], name)
+        if changes.get("created_at", 0) is None:
+            del changes["created_at"]
+        if fact.id == "" and not changes.get("id"):
+            changes["id"] = new_ulid()
+        fact = facts.checked(replace(fact, **changes))
+        if fact.expires_at is None and self.hooks is not None:
+            for lifetime in self.hooks.call("fact_lifetime", fact=fact):
+                fact = replace(fact, expires_at=(fact.as_of or fact.created_at) + lifetime)
+        return fact
+
+    def _check_free(self, given: Sequence[Fact]) -> None:
+        """Nobody takes over a row by naming its id."""
+        owners: dict[str, str] = {}
+        for fact in given:
+            if is_ulid(fact.id):
+                continue  # one of ours, or a guess nobody can make
+            if not owners:
+                self.reader.refresh()
+            if fact.id not in owners:
+                row = self.reader.index.find(fact.id, None)
+                owners[fact.id] = fact.owner.key if row is None else row.owner
+            if owners[fact.id] != fact.owner.key:
+                raise facts.BadFact("id", fact.id, "an id that no other owner's row has")
+
+
+def _whose(owner: Owner | None, kind: str) -> Owner:
+    if owner is not None:
+        return owner
+    return Owner.SHARED if kind == "competence" else Owner()
