@@ -7,7 +7,7 @@ import re
 LONG = 120
 """Messages up to this many characters are read as they are."""
 _MOST = 3
-_ASIDE = 40
+_LEAD = 40
 _SENTENCE = re.compile(r"(?:[^。！？!?\n.]|\.(?![\s\"”]))*(?:[。！？!?.]+[”\"」』)）]*|\n|$)")
 _ASKS = re.compile(
     r"[?？]|吗|呢(?=[。\n]|$)|什么|怎么|哪|多少|几[个只家]|帮我|请|总结|分析一下|对不对|是否|有没有"
@@ -28,8 +28,9 @@ def split(text: str) -> tuple[str, str]:
     asking = [place for place, sentence in enumerate(last) if _ASKS.search(sentence)]
     if asking:
         cut = len(sentences) - len(last) + asking[0]
-        if cut and len(sentences[cut - 1].strip()) <= _ASIDE:
-            cut -= 1  # 这是宁德时代的。 This is Tencent.
+        before = text[: text.rfind(sentences[cut])].rstrip(" \t\u3000")
+        if cut and len(sentences[cut - 1].strip()) <= _LEAD and not before.endswith("\n"):
+            cut -= 1  # This is Tencent.
         asked, rest = "".join(sentences[cut:]), "".join(sentences[:cut])
     elif asking := [place for place, sentence in enumerate(first) if _ASKS.search(sentence)]:
         cut = asking[-1] + 1

@@ -12,7 +12,7 @@ _MARK = re.compile(
     r"(?<![a-z0-9_.])(?P<path>[~.]?(?:[a-z0-9_.-]*/)+[a-z0-9_-]*\.?[a-z0-9_.-]*[a-z0-9_])"
     r"|(?<![a-z0-9_.])v?(?P<version>\d+(?:\.\d+){1,3}(?:[-.]?(?:rc|beta|alpha)\d*)?)(?![a-z0-9_%]|\s?[%万亿元倍块美港个]|\.\d)"
     r"|(?<![a-z0-9_.,$¥-])(?P<number>\d{3,12})(?![a-z0-9_%,]|\.\d|\s?(?:[%万亿元倍块股年月日手张吨人次家个米辆台点百千]|bps?\b|million|billion|yuan|usd|shares))"
-    r"|(?<![a-z0-9_-])(?P<code>[a-z]{1,8}[-_#]?\d{2,}[a-z0-9]*|[a-z]+(?:_[a-z0-9]+)+|[a-z0-9_]+\.(?:py|js|ts|tsx|go|rs|c|h|cpp|java|md|json|yaml|yml|toml|sh|sql|css|html|pdf|xlsx?|csv|txt))(?![a-z0-9_-])"
+    r"|(?<![a-z0-9_-])(?P<code>[a-z0-9_]+\.(?:py|js|ts|tsx|go|rs|c|h|cpp|java|md|json|yaml|yml|toml|sh|sql|css|html|pdf|xlsx?|csv|txt)|[a-z]{1,8}[-_#]?\d{2,}[a-z0-9]*|[a-z]+(?:_[a-z0-9]+)+)(?![a-z0-9_-])"
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _PERIOD = re.compile(r"[qh][1-4]|fy\d\d(?:\d\d)?|\d[qh]\d\d")

@@ -35,7 +35,7 @@ _RELATIVE = re.compile(
     r"|(?P<ytd>年初至今|今年以来|年初以来|\bytd\b|year\sto\sdate)"
     rf"|(?:(?P<prep>in|since|during|last|this|from|of|until|by)\s)(?P<em>{MONTH_NAMES})\b(?:\s(?P<ed>\d\d?)(?:st|nd|rd|th)?\b)?"
     r"|(?<![\d.年第])(?P<bm>1[0-2]|0?[1-9]|十[一二]|[一二三四五六七八九十])\s?月\s?(?:(?P<bd>3[01]|[12]\d|0?[1-9])\s?[日号]|份?)(?!\d)"
-    r"|第?(?P<rq>[一三四1-4])\s?季(?P<rqr>报|度)|(?<![\da-z])q(?P<eq>[1-4])(?![\da-z])|(?P<h1r>中报|半年报|半年度报告)"
+    r"|第?(?P<rq>[一二三四1-4])\s?季(?P<rqr>报|度)|(?<![\da-z])q(?P<eq>[1-4])(?![\da-z])|(?P<h1r>中报|半年报|半年度报告)"
     r"|(?P<h1>上半年|(?<![\da-z])h1(?![\da-z])|first\shalf)|(?P<h2>下半年|(?<![\da-z])h2(?![\da-z])|second\shalf)"
     r"|(?P<annual>年报|annual\sreport|\b10-k\b)"
 )
