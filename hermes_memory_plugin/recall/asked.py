@@ -228,6 +228,7 @@ class Asked:
             entities=frozenset({entity}) if key[0] == "@" else frozenset(),
             sectors=frozenset() if key[0] == "@" else frozenset({entity}),
             names=(),
+            vector=None,  # the words that are left decide; a second look at every row would double the time
         )
 
     def understood(self) -> dict[str, Any]:

@@ -43,6 +43,11 @@ class Candidate:
         """The beginning of its text, normalised."""
         return normalise(self.row.text[:_READ])
 
+    @cached_property
+    def plain(self) -> str:
+        """The same without blanks, to tell whether two rows are one statement."""
+        return "".join(self.normal.split())
+
     @property
     def at(self) -> int:
         """When it was true."""

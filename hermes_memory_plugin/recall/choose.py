@@ -53,7 +53,7 @@ def says_the_same(one: Candidate, other: Candidate) -> bool:
     """Whether two rows are one statement. Another value of the same key is a contradiction, and shown."""
     if one.row.fact_key and one.row.fact_key == other.row.fact_key and one.row.owner == other.row.owner:
         return one.row.value == other.row.value
-    return "".join(one.normal.split()) == "".join(other.normal.split())
+    return one.plain == other.plain
 
 
 def _brings(asked: Asked, one: Candidate) -> set[str]:

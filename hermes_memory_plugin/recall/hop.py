@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Find = Callable[["Asked"], list[Candidate]]
 MOST = 2
-_STARTS = 4
+_STARTS, _LOOKS = 4, 3
 _ALONE = 0.7
 """A row that covers this much of the question answers it alone."""
 _MORE = 0.12
@@ -25,6 +25,7 @@ def second_step(
     """The rows with what the second step found, both ends of it first; `weigh`: share of the question that tokens are."""
     if asked.entities or not kept:
         return kept
+    looks = 0
     alone = max(one.coverage for one in kept)
     wanted = asked.metrics | asked.families
     for start in sorted(kept[:_STARTS], key=lambda one: -one.coverage):
@@ -33,6 +34,9 @@ def second_step(
         if not start.coverage or (start.coverage >= _ALONE and not unmet) or not (left or unmet):
             continue
         for subject in _subjects(asked, start):
+            if looks == _LOOKS:
+                return kept
+            looks += 1
             ends = [
                 one
                 for one in find(asked.about(subject, left))
