@@ -95,6 +95,7 @@ def is_work(asked: Asked) -> bool:
         asked.anchored
         or asked.question.pasted
         or len(normal) > LONG_MESSAGE
+        or bool(_RULES.search(normal))
         or bool(_WORK.match(normal.lstrip()))
     )
 

@@ -302,7 +302,7 @@ def test_small_talk_and_trivia_bring_nothing(stocked: Memory, message: str) -> N
 
 @pytest.mark.parametrize(
     "message",
-    ["推荐几只股票", "Refactor the login form", "帮我写一份周报", "分析一下光伏行业", "给我汇报用什么格式", "what are my preferences", "Write unit tests for the parser", "贵州茅台怎么看"],
+    ["推荐几只股票", "Refactor the login form", "帮我写一份周报", "分析一下光伏行业", "给我汇报用什么格式", "what are my preferences", "哪些东西别给我看", "Write unit tests for the parser", "贵州茅台怎么看"],
 )  # fmt: skip
 def test_work_brings_the_rules(stocked: Memory, message: str) -> None:
     recall = stocked.recall(message, session=Session(id=f"s-{message}"), now=NOW)
