@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -10,14 +9,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hermes_memory_plugin.layers.facts import microseconds
-from hermes_memory_plugin.recall import focus, intent, marks, metrics, polarity, segment, values
-from hermes_memory_plugin.recall.gist import code_tokens, group_hits, groups_of
+from hermes_memory_plugin.recall import focus, intent, metrics, segment, spoken, values
+from hermes_memory_plugin.recall.gist import code_tokens, groups_of
 from hermes_memory_plugin.recall.normalise import normalise
 from hermes_memory_plugin.recall.question import Question
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.recall.gist import Analyst
-    from hermes_memory_plugin.recall.lexicon import Mention
 
 _SURE = 0.6
 """Mentions below this confidence are looked for, but exclude nothing."""
@@ -27,37 +25,6 @@ _SINGLE = 0.6
 """What a character by itself counts for: 高, 长 and 去 are in everything."""
 _PAIR = 0.3
 """What a pair of characters across two words counts for in what a row must cover."""
-_HAN = re.compile("[\u3400-\u9fff]+")
-_NAME_IN_TEXT = re.compile(r"(?<=[a-z,;:] )([A-Z][a-z]{2,})(?:'s)?\b")
-_COMMON = frozenset(
-    [
-        "english",
-        "chinese",
-        "spanish",
-        "french",
-        "german",
-        "january",
-        "february",
-        "march",
-        "april",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
-        "internet",
-        "google",
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -146,10 +113,10 @@ class Asked:
             history = (*history, rest)
         question = Question.parse(asking, now=now, lexicon=analyst.lexicon, history=history)
         normal = question.normalised
-        out, unwanted = _left_out(normal, (*question.entities, *question.hints))
+        out, unwanted = spoken.left_out(normal, (*question.entities, *question.hints))
         named = [one for one in question.entities if one.entity_id not in out]
         hints = [one for one in question.hints if one.entity_id not in out]
-        codes, names = _spelled(named)
+        codes, names = spoken.spelled(named)
         codes |= code_tokens(one.entity_id for one in named) | code_tokens(out)
         families = metrics.families(normal)
         # 高股息 is told by its figure, and no list of its members is complete: a trade excludes, a theme does not.
@@ -158,7 +125,7 @@ class Asked:
         numbers = list(values.find(normal))
         # What the index holds beside words, with what it is worth in the sum.
         concepts = {f"@{one.entity_id}": _ENTITY * one.confidence for one in named}
-        concepts |= {_key(one): _ENTITY / 2 for one in hints}
+        concepts |= {spoken.key(one): _ENTITY / 2 for one in hints}
         concepts |= {f"%{name}": _SECTOR if name in trades else _THEME for name in question.sectors}
         concepts |= {f"#{name}": _FAMILY for name in family}
         concepts |= {f"#{name}": _METRIC for name in question.metrics}
@@ -170,12 +137,16 @@ class Asked:
             if token not in codes and token not in unwanted
         }
         digits = {piece for one in numbers for piece in segment.tokens(normal[one.start : one.end])}
-        spoken = {piece for name in trades for piece in segment.tokens(name)}
-        words = _words(normal)
+        trade_words = {piece for name in trades for piece in segment.tokens(name)}
+        words = spoken.words(normal)
         content = {
-            token: _PAIR if words and _is_pair(token, words) else _SINGLE if _is_single(token) else 1.0
+            token: _PAIR
+            if words and spoken.is_pair(token, words)
+            else _SINGLE
+            if spoken.is_single(token)
+            else 1.0
             for token in question.content
-            if token not in codes | names | spoken | digits | unwanted
+            if token not in codes | names | trade_words | digits | unwanted
         }
         content |= {f"@{one.entity_id}": 1.0 for one in named} | {
             f"%{name}": 1.0 for name in question.sectors
@@ -186,7 +157,7 @@ class Asked:
             question=question,
             weights=weights | concepts,
             content=content,
-            same=_same(normal, content, families, hints),
+            same=spoken.same(normal, content, families, hints),
             entities=frozenset(one.entity_id for one in named if one.confidence >= _SURE),
             listings=frozenset(
                 twin
@@ -199,14 +170,14 @@ class Asked:
             names=tuple(
                 (one.entity_id, one.text) for one in named if one.via == "alias" and len(one.text) == 2
             ),
-            people=_people(question.text) - names - codes,
+            people=spoken.people(question.text) - names - codes,
             sectors=frozenset(trades),
             hinted=frozenset(one.name if one.kind == "sector" else one.entity_id for one in hints),
             metrics=frozenset(question.metrics),
             families=family,
             periods=frozenset(one for one in question.periods if "-" not in one),
             scopes=frozenset(question.scopes),
-            marks=_marks(normal, named),
+            marks=spoken.identifiers(normal, named),
             denies=question.negated and not out and not unwanted,
             calls=question.past_work and bool(intent.CALLS.search(normal)),
             vector=vector,
@@ -256,82 +227,3 @@ class Asked:
             "flags": [name for name in flags if getattr(question, name)],
         }
         return {name: value for name, value in found.items() if value}
-
-
-def _left_out(normal: str, mentions: Sequence[Mention]) -> tuple[set[str], set[str]]:
-    """(entities the question leaves out, tokens of what it leaves out)."""
-    spans = polarity.left_out(normal)
-    entities: set[str] = set()
-    tokens: set[str] = set()
-    for start, end in spans:
-        tokens.update(segment.tokens(normal[start:end]))
-        for one in mentions:
-            if start <= one.start and one.end <= end and normal[one.start : one.end] == one.text:
-                entities.add(one.entity_id)
-    if spans and {one.entity_id for one in mentions if one.kind != "sector"} == entities and not tokens:
-        return set(), set()
-    return entities, tokens
-
-
-def _spelled(mentions: Sequence[Mention]) -> tuple[set[str], set[str]]:
-    """(tokens that are codes, tokens that only spell a name) of what was understood as an entity."""
-    codes: set[str] = set()
-    names: set[str] = set()
-    for mention in mentions:
-        if mention.kind == "sector":
-            continue
-        (codes if mention.via == "code" else names).update(segment.tokens(mention.text))
-        names.update(segment.tokens(mention.name))
-    return codes, names
-
-
-def _key(one: Mention) -> str:
-    return f"%{one.name}" if one.kind == "sector" else f"@{one.entity_id}"
-
-
-def _words(normal: str) -> set[str]:
-    """The Chinese words of a text, those of one character included; empty without a segmenter."""
-    return {word for run in _HAN.findall(normal) for word in segment.words(run)}
-
-
-def _is_pair(token: str, words: set[str]) -> bool:
-    return len(token) == 2 and token not in words and "\u3400" <= token[0] <= "\u9fff"
-
-
-def _is_single(token: str) -> bool:
-    return len(token) == 1 and token >= "\u3400"
-
-
-def _same(
-    normal: str, content: Collection[str], families: Sequence[metrics.Named], hints: Sequence[Mention]
-) -> dict[str, tuple[str, ...]]:
-    """For each content token the concepts that its stretch of the text stands for."""
-    stretches: list[tuple[int, int, tuple[str, ...]]] = [
-        (hit.start, hit.end, hit.value) for hit in group_hits(normal)
-    ]
-    for one in (*metrics.named(normal), *families):
-        stretches.append((one.start, one.end, tuple(f"#{id_}" for id_ in one.ids)))
-    stretches += [(one.start, one.end, (_key(one),)) for one in hints]
-    same: dict[str, dict[str, None]] = {}
-    for start, end, concepts in stretches:
-        for token in segment.tokens(normal[start:end]):
-            if token in content:
-                same.setdefault(token, {}).update(dict.fromkeys(concepts))
-    return {token: tuple(concepts) for token, concepts in same.items()}
-
-
-def _people(text: str) -> frozenset[str]:
-    """Capitalised words inside a sentence of small letters: names, of people mostly."""
-    return frozenset(
-        segment.stem(match[1].lower())
-        for match in _NAME_IN_TEXT.finditer(text)
-        if match[1].lower() not in _COMMON
-    )
-
-
-def _marks(normal: str, named: Sequence[Mention]) -> dict[str, str]:
-    """The identifiers of a question, without the tickers and amounts that were understood as such."""
-    found = marks.find(normal)
-    codes = code_tokens(one.entity_id for one in named)
-    written = {one.text for one in named}
-    return {mark: kind for mark, kind in found.items() if mark not in codes and mark not in written}
