@@ -76,5 +76,5 @@ def _part(part: object) -> str:
 
 def fenced(text: str) -> str:
     """Other text of ours inside the fence that marks it as ours."""
-    lines = [block.harmless(line) for line in text.splitlines() if line.strip()]
+    lines = [f"{block.OURS}{block.harmless(line)}" for line in text.splitlines() if line.strip()]
     return "\n".join([f"<{block.TAG}>", *lines, f"</{block.TAG}>"])

@@ -38,7 +38,9 @@ _MORE = {
     "zh": "另有 {more} 条较弱的相关记录，可用 remember recall 查看。",
     "en": "{more} weaker records: remember recall.",
 }
-_OUR_WORDS = (*_HEAD.values(), *_STANDING.values(), "hermes-memory: ")
+OURS = "hermes-memory: "
+"""How a line inside the fence begins that is neither an item nor a heading."""
+_OUR_WORDS = (*_HEAD.values(), *_STANDING.values(), OURS)
 _MORE_LINE = re.compile(
     "|".join(re.escape(text).replace(re.escape("{more}"), r"\d+") for text in _MORE.values())
 )
@@ -180,7 +182,7 @@ def strip(text: str) -> str:
 
 def _is_ours(found: Found) -> bool:
     lines = found.text.splitlines()[1:-1]
-    return bool(found.handles) and all(
+    return bool(lines) and all(
         _ITEM.match(one) or one.startswith(_OUR_WORDS) or _MORE_LINE.fullmatch(one) for one in lines
     )
 
