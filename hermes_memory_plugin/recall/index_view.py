@@ -201,7 +201,8 @@ class View:
         if len(hits) > k > 0:
             values = scores[hits]
             hits = hits[values >= np.partition(values, len(values) - k)[len(values) - k]]
-        order = np.lexsort((-hits, -self.column("created", hits), -scores[hits]))
+        # The id decides at last: what other owners have stored moves numbers, and must move no result.
+        order = np.lexsort((self.column("ids", hits), -self.column("created", hits), -scores[hits]))
         return [int(number) for number in hits[order[:k]]]
 
     def row(self, number: int) -> Row:
