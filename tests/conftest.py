@@ -6,9 +6,15 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from hermes_memory_plugin import Memory
+
+# A build says the same of the same tree; new examples are tried where people work.
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("ci")
 
 # Single-threaded maths: on two cores a second BLAS thread only spins.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

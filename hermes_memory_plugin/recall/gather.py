@@ -47,6 +47,7 @@ def gather(view: View, asked: Asked, *, most: int, mix: Mix | None = None) -> li
     scores = words / np.float32(SATURATION * mass) + _worth(view) * cosine
     if mix is not None:
         scores, cosine = mix(words, scores, cosine)
+    scores = np.round(scores, 5)
     numbers = view.top(scores, most)
     found = []
     for number, held in zip(numbers, _held(view, asked, numbers), strict=True):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hermes_memory_hookspecs import Owner, Session, ToolTrace, Turn
@@ -370,6 +370,9 @@ _QUESTIONS = st.sampled_from(
 
 
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@example(
+    ["贵州茅台PE 26倍", "The backup goes to S3", "The backup goes to S3"], ["贵州茅台PE 26倍"], "白酒库存"
+)
 @given(mine=_STATEMENTS, theirs=_STATEMENTS, question=_QUESTIONS)
 def test_another_owners_rows_never_change_a_result(mine: list[str], theirs: list[str], question: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
