@@ -65,7 +65,9 @@ class Owner:
             return cls(platform=unquote(parts[0]), user_id=unquote(parts[1]))
         if len(parts) == 3 and parts[1] == "group" and parts[0] and parts[2]:
             return cls(platform=unquote(parts[0]), chat_id=unquote(parts[2]), chat_type="group")
-        raise ValueError(f"not an owner: {text!r}; write local, shared, any, PLATFORM:USER or PLATFORM:group:CHAT")
+        raise ValueError(
+            f"not an owner: {text!r}; write local, shared, any, PLATFORM:USER or PLATFORM:group:CHAT"
+        )
 
 
 _LOCAL_PLATFORMS = frozenset({"cli", "tui", "acp", ""})
@@ -250,5 +252,3 @@ class Embedder(Protocol):
 
     def query(self, text: str) -> Any:
         """float32 array [dimension]."""
-
-
