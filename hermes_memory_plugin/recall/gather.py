@@ -22,6 +22,8 @@ COSINE, SHORT = 0.2, 0.8
 """What the cosine of a long row adds to its score, and that of a short one."""
 BRIEF, LONG = 25, 60
 """Up to so many tokens a row is short; from so many on it is long."""
+TERSE, WORDY = 6, 12
+"""The same for the content words of a question."""
 OTHER_LANGUAGE = 0.1
 """What a cosine between Chinese and English is short of one within a language."""
 SYNONYM = 0.8
@@ -44,7 +46,7 @@ def gather(view: View, asked: Asked, *, most: int, mix: Mix | None = None) -> li
     words = view.bm25(_weights(view, asked))
     mass = sum(view.idf(token) * weight for token, weight in asked.content.items()) or 1.0
     cosine = _cosine(view, asked)
-    scores = words / np.float32(SATURATION * mass) + _worth(view) * cosine
+    scores = words / np.float32(SATURATION * mass) + _worth(view, asked) * cosine
     if mix is not None:
         scores, cosine = mix(words, scores, cosine)
     scores = np.round(scores, 5)
@@ -66,14 +68,19 @@ def gather(view: View, asked: Asked, *, most: int, mix: Mix | None = None) -> li
     return found
 
 
-def _worth(view: View) -> Array:
-    """What the cosine of each row counts: most for a short statement.
+def _worth(view: View, asked: Asked) -> Array:
+    """What the cosine of each row counts: most where a short question meets a short statement.
 
-    The sum of many words' vectors says little of any of them, and that of a turn is its neighbours' too.
+    The sum of many words' vectors says little of any of them, a long question must find words, and the vector of a turn is
+    its neighbours' too.
     """
+    words = sum(weight >= 1.0 for weight in asked.content.values())
+    eager = (SHORT - COSINE) * min(1.0, max(0.0, (WORDY - words) / (WORDY - TERSE)))
+    if not eager:
+        return np.full(view.size, COSINE, np.float32)
     short = np.clip((np.float32(LONG) - view.column("length")) / np.float32(LONG - BRIEF), 0.0, 1.0)
     short *= view.column("layer") != LAYERS.index("L0")
-    worth: Array = np.float32(COSINE) + np.float32(SHORT - COSINE) * short.astype(np.float32)
+    worth: Array = np.float32(COSINE) + np.float32(eager) * short.astype(np.float32)
     return worth
 
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.recall.asked import Asked
 
 _NOT = re.compile(r"[不未没无][有再曾予进行]{0,2}$|\b(?:no|not|without)\s$")
-STATEMENT = 600
-"""Characters up to which a text speaks of the periods it names and of no others."""
+FACT, STATEMENT = 100, 600
+"""Characters up to which a text is about the figures it names and no others, and the periods it names and no others."""
 UNTRUSTED = frozenset({"tool", "web", "report", "model"})
 _ORIGIN = {"web": 0.85, "model": 0.95}
 """What a statement nobody vouches for is worth beside one that somebody does."""
@@ -130,7 +130,7 @@ def _identifiers(asked: Asked, one: Candidate) -> str:
 
 def _metrics(asked: Asked, one: Candidate) -> None:
     told = one.facet("metrics")
-    if not told or not (asked.metrics or asked.families):
+    if not told or not (asked.metrics or asked.families) or len(one.row.text) > FACT:
         return
     if asked.metrics & told:
         one.score += 0.15

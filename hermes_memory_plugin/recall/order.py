@@ -18,6 +18,7 @@ DEEP = 12
 """How many rows from the top are compared with each other."""
 ALIKE, CORRECTED = 0.5, 0.3
 """How alike two statements must be for the newer to go first, and how alike if it says that it corrects something."""
+_DAY = re.compile(r"\d{4}[-/年.]\d{1,2}[-/月.]\d{1,2}|(?<!\d)\d{1,2}月\d{1,2}[日号]")
 _WORD = re.compile(r"[a-z0-9]{2,}|[\u3400-\u9fff]+")
 
 
@@ -95,6 +96,8 @@ def _one_matter(asked: Asked, one: Candidate, other: Candidate) -> bool:
         return False
     if one.facet("entities") != other.facet("entities"):
         return False
+    if _DAY.search(one.normal) and _DAY.search(other.normal):
+        return False  # what happened on a day is not undone by what happened on another
     mine, theirs = one.facet("metrics"), other.facet("metrics")
     if mine != theirs and mine.isdisjoint(theirs):
         return False
