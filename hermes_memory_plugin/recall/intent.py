@@ -28,7 +28,7 @@ PICK = re.compile(
     r"|\bstock picks?\b|\b(?:recommend\w*|suggest)\b(?! (?:me )?(?:a |an |some |any )?(?:good |nice )?(?:movie|film|book|song|show|restaurant|game|recipe|place|hotel|podcast|playlist|series))|what (?:should|can|to|do) (?:i |we )?(?:buy|invest)|which (?:stocks?|shares?|companies|funds?|etfs?)|\b(?:stock|investment|trade) ideas?\b|\bshould i (?:buy|invest|add|hold|sell)|\bworth (?:buying|investing)|\bscreen(?:ing)? for\b|\bpick (?:a|some|me|\d|one|two|three)|\bshortlist\b"
 )
 _NOT_NEGATED = re.compile(
-    r"是不是|能不能|会不会|要不要|好不好|对不对|有没有|可不可以|行不行|该不该|值不值|贵不贵|高不高|低不低|多不多|不错|不过|不仅|不但|不断|不同|不少|不止|不光|不如|差不多|不久|不动产|不良|不锈钢|不知道?|不清楚|不好意思|没错|没问题|(?<=[还记])不|别的|特别|分别|级别|类别|区别|个别|性别|识别|差别|非常|非农|非金属|非标|非经|非公开|非流通|非洲|是非|非银|并非|无锡|无人|无线|无极|[了过没]没有|没有[?？]?$|\bnot only\b|\bwhy not\b|notice|another"
+    r"(?P<verb>[\u3400-\u9fff])不(?P=verb)|是不是|能不能|会不会|要不要|好不好|对不对|有没有|可不可以|行不行|该不该|值不值|贵不贵|高不高|低不低|多不多|不错|不过|不仅|不但|不断|不同|不少|不止|不光|不如|差不多|不久|不动产|不良|不锈钢|不知道?|不清楚|不好意思|没错|没问题|(?<=[还记])不|别的|特别|分别|级别|类别|区别|个别|性别|识别|差别|非常|非流动|非主营|非控|非现金|非金融|非农|非金属|非标|非经|非公开|非流通|非洲|是非|非银|并非|无锡|无人|无线|无极|[了过没]没有|没有[?？]?$|\bnot only\b|\bwhy not\b|notice|another"
 )
 _NEGATED = re.compile(
     r"不|别|没|无(?!论)|除了|除去|除开|避免|避开|排除|剔除|非(?=[a-z\u4e00-\u9fff]{2})|\b(?:not|no|without|except|exclud\w+|avoid\w*|never|don't|doesn't|isn't|aren't|won't|other than|apart from|ex-)\b"

@@ -153,6 +153,8 @@ def _periods(asked: Asked, one: Candidate) -> None:
     if "same" in relations:
         # A year by itself says little: half of all rows are of this one.
         one.score += 0.2 if one.named or one.worded else 0.05
+        if len(asked.periods) > 1 and max(asked.periods) in told:
+            one.score += 0.01  # of two that are asked for, the later ahead
         one.answers = True
         one.reasons.append("same period")
     elif "within" in relations:
