@@ -1,6 +1,6 @@
 """L1: what makes a fact, which facts speak of the same thing, and which one of them stands.
 
-Two rows speak of the same thing when owner, subject, metric, period, basis, holder and currency are equal.
+Two rows speak of the same thing when owner, subject, metric, period, basis, holder and currency are equal (see `keys`).
 Among those the newer as-of date wins, but a row retires only rows of equal or lower trust; what cannot be
 decided stays live on both sides and is shown as a contradiction.
 """
@@ -17,13 +17,17 @@ from typing import Any, get_args
 from hermes_memory_hookspecs import Fact, Owner
 from hermes_memory_hookspecs.types import FactKind, Origin
 from hermes_memory_plugin.errors import HermesMemoryError
+from hermes_memory_plugin.layers import keys
 
 TRUST: Mapping[str, int] = {"user": 5, "tool": 4, "report": 3, "import": 2, "model": 1, "web": 0}
 """How much a row of that origin may overrule; a row of an unknown origin counts as web."""
+CORRECTION = 6
+"""The trust of what a user says to correct a figure, his own included."""
 
 KINDS: tuple[str, ...] = get_args(FactKind)
 ORIGINS: tuple[str, ...] = get_args(Origin)
 
+_KEY = ("subject", "metric", "period", "basis", "holder", "currency", "unit")
 _APPROXIMATE = re.compile(
     r"(?:大概|大约|约为|约|差不多|估计|好像|左右|上下|roughly|about|around|approximately|circa|~)\s*[-+]?\d"
     r"|\d[\d.,]*\s*(?:%|％|倍|元|万|亿|x)?\s*(?:左右|上下|or so|-ish)",
@@ -98,22 +102,19 @@ def contradictions(rows: Mapping[str, KeyRank]) -> list[tuple[str, str]]:
 
 def fact_key(owner_key: str, fact: Mapping[str, Any]) -> str:
     """The text rows that speak of the same thing share; "" when subject or metric is missing."""
-    parts = [
-        str(fact.get(name) or "").strip()
-        for name in ("subject", "metric", "period", "basis", "holder", "currency")
-    ]
-    if not parts[0] or not parts[1]:
+    if not fact.get("subject") or not fact.get("metric"):
         return ""
-    return "\x1f".join([owner_key, *(part.casefold() for part in parts)])
+    return keys.key(owner_key, tuple(str(fact.get(name) or "") for name in _KEY))  # type: ignore[arg-type]
 
 
 def rank_of(fact: Mapping[str, Any]) -> KeyRank:
-    """The rank of a fact as it is journalled."""
+    """The rank of a fact as it is journalled. Its value is that of `keys.quantity`: 1741亿 and 174,100,000,000 are one."""
+    value, unit = fact.get("value"), str(fact.get("unit") or "")
     return KeyRank(
         trust=int(fact.get("trust") or 0),
         as_of=fact.get("as_of"),
         created=int(fact.get("created_at") or 0),
-        value=fact.get("value"),
+        value=keys.quantity(value, unit).value if isinstance(value, int | float) else value,
         approximate=bool(fact.get("approximate")),
     )
 

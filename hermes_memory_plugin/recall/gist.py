@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.embedding.static import StaticTable
     from hermes_memory_plugin.extensions import Hooks
 
-FORMAT = 4
+FORMAT = 5
 """Raised whenever the same text gives another gist; part of the index's tokenizer name."""
 MOST_VALUES = 24
 """Numbers of one text that are indexed by their size: a sentence has a few, a page of tables would drown in them."""
@@ -157,7 +157,7 @@ class Analyst:
         codes: set[str] = set()
         spelled: set[str] = set()
         for mention in mentions:
-            pieces = segment.tokens(mention.text)
+            pieces = _pieces(mention.text)
             (codes if mention.via == "code" else spelled).update(pieces)
         codes |= code_tokens(one.entity_id for one in mentions)
         entities = [one for one in mentions if one.kind != "sector"]
@@ -218,6 +218,11 @@ def _lately(one: times.Moment, at: datetime) -> bool:
     if not one.id or "-" in one.id:
         return False
     return len(one.id) == 4 or timedelta(0) <= at.date() - one.start <= timedelta(days=230)
+
+
+@lru_cache(maxsize=4_096)
+def _pieces(name: str) -> tuple[str, ...]:
+    return tuple(segment.tokens(name))
 
 
 def groups_of(normal: str) -> frozenset[str]:

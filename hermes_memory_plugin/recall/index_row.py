@@ -37,6 +37,7 @@ class Row:
     trust: int = 0
     fact_key: str = ""
     value: float | None = None
+    """On the scale of its dimension (`layers.keys.quantity`); as it was told in `extra["value"]` where that is another."""
     approximate: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
     vector: Any = None

@@ -264,9 +264,8 @@ class Recaller:
 
 def _later(row: Row) -> str:
     at = moment(row.as_of)
-    value = (
-        f"{row.value:g}{row.extra.get('unit') or ''}" if row.value is not None else block.cut(row.text, 60)
-    )
+    figure = row.extra.get("value", row.value)
+    value = f"{figure:g}{row.extra.get('unit') or ''}" if figure is not None else block.cut(row.text, 60)
     return f"{value} ({at.date().isoformat()})" if at else value
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hermes_memory_plugin.layers import calls
-from hermes_memory_plugin.layers.facts import fact_key, moment
+from hermes_memory_plugin.layers.facts import fact_key, moment, rank_of
 from hermes_memory_plugin.recall import block
 from hermes_memory_plugin.recall.index_row import Add, Change, Remove, Row
 from hermes_memory_plugin.recall.rows_talk import SHOWN, Find, Labels, Talk, quantised
@@ -55,6 +55,7 @@ class Rows:
             gist = replace(gist, periods=gist.periods | told.periods)
             for token in (*told.tokens, *(f"@{entity}" for entity in houses)):
                 weights.setdefault(token, _SOURCE)
+        value = rank_of(data).value
         return [
             Add(
                 Row(
@@ -73,7 +74,7 @@ class Rows:
                     origin=str(data.get("origin") or "user"),
                     trust=int(data.get("trust") or 0),
                     fact_key=fact_key(record.owner, data),
-                    value=data.get("value"),
+                    value=value,
                     approximate=bool(data.get("approximate")),
                     **self._vector(statement, typed),
                     extra=_kept(
@@ -91,6 +92,7 @@ class Rows:
                         ),
                     )
                     | gist.extra()
+                    | ({} if data.get("value") == value else {"value": data["value"]})
                     | ({"houses": sorted(houses - gist.entities)} if houses - gist.entities else {}),
                 )
             )

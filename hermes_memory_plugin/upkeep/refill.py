@@ -67,7 +67,7 @@ def _fact(row: Row) -> dict[str, Any]:
         "expires_at": row.expires,
         "origin": row.origin,
         "trust": row.trust,
-        "value": row.value,
+        "value": row.extra.get("value", row.value),
         "approximate": row.approximate,
         "project": row.project,
         **{name: row.extra[name] for name in _TYPED if row.extra.get(name)},
