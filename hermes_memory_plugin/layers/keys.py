@@ -48,23 +48,12 @@ _BASES = {
 _BASIS_IN_METRIC = re.compile(
     r"[\s_(（-]*(?P<basis>ttm|lyr|滚动|静态|动态|dyn(?:amic)?)[)）]?$|^(?P<ahead>滚动|静态|动态|ttm)[\s_-]*"
 )
-_CURRENCIES = {
-    "": "", "cny": "", "rmb": "", "cnh": "", "人民币": "", "元": "", "yuan": "", "¥": "",
-    "usd": "usd", "美元": "usd", "美金": "usd", "us$": "usd", "$": "usd", "dollar": "usd", "dollars": "usd",
-    "hkd": "hkd", "港元": "hkd", "港币": "hkd", "hk$": "hkd", "jpy": "jpy", "日元": "jpy", "eur": "eur", "欧元": "eur",
-    "€": "eur", "gbp": "gbp", "英镑": "gbp", "£": "gbp", "twd": "twd", "新台币": "twd", "台币": "twd",
-}  # fmt: skip
-_MONEY = re.compile(
-    r"人民币元?|美元|美金|港元|港币|日元|欧元|英镑|新?台币|元|rmb|cny|cnh|usd|hkd|jpy|eur|gbp|twd|hk\$|us\$|yuan|dollars?|[¥$€£]"
-)
-_SCALES = {
-    "": 1.0, "十": 1e1, "百": 1e2, "千": 1e3, "万": 1e4, "十万": 1e5, "百万": 1e6, "千万": 1e7, "亿": 1e8, "十亿": 1e9,
-    "百亿": 1e10, "千亿": 1e11, "万亿": 1e12, "k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "mm": 1e6, "million": 1e6,
-    "bn": 1e9, "b": 1e9, "billion": 1e9, "tn": 1e12, "trillion": 1e12,
-}  # fmt: skip
-_POINTS = frozenset({"pp", "pps", "ppt", "ppts", "个百分点", "百分点", "percentage points"})
-_SHARE_UNITS = re.compile(r"(?P<scale>[十百千万亿]*)(?P<unit>股|手|份|张|shares?|lots?)")
-_PLAIN = frozenset({"", "倍", "x", "times", "次", "回"})
+_POINTS = {
+    **dict.fromkeys(("pp", "pps", "ppt", "ppts", "个百分点", "百分点", "percentage points"), 1.0),
+    **dict.fromkeys(("bp", "bps", "基点", "个基点", "basis points"), 0.01),
+}
+_SHARES = {"股": 1.0, "shares": 1.0, "share": 1.0, "手": 100.0, "lots": 100.0}
+_YUAN = frozenset({"", "cny", "cnh"})
 
 
 class Quantity(NamedTuple):
@@ -147,39 +136,32 @@ def basis_of(text: str) -> str:
 @lru_cache(1_024)
 def currency_of(currency: str, unit: str = "") -> str:
     """The currency by its code in lower case; "" for yuan, which is what no currency means here."""
+    from hermes_memory_plugin.recall.amounts import MONEY
+    from hermes_memory_plugin.recall.amounts import unit as read
+
     plain = _plain(currency)
     if plain:
-        return _CURRENCIES.get(plain, plain)
-    match = _MONEY.search(_plain(unit))
-    return (
-        _CURRENCIES.get(match[0].removesuffix("元") if match[0].startswith("人民币") else match[0], "")
-        if match
-        else ""
-    )
+        code = MONEY.get(plain, plain).lower()
+    else:
+        code = read(unit)[1].lower() if read(unit)[1] in MONEY.values() else ""
+    return "" if code in _YUAN else code
 
 
 @lru_cache(1_024)
 def _unit(unit: str) -> tuple[float, str]:
     """(factor, dimension) of a unit."""
+    from hermes_memory_plugin.recall.amounts import MONEY
+    from hermes_memory_plugin.recall.amounts import unit as read
+
     plain = _plain(unit)
-    if plain in _PLAIN:
-        return 1.0, ""
-    if plain in ("%", "pct", "percent"):
-        return 1.0, "%"
     if plain in _POINTS:
-        return 1.0, "pp"
-    if plain in ("bp", "bps", "基点", "个基点", "basis points"):
-        return 0.01, "pp"
-    shares = _SHARE_UNITS.fullmatch(plain)
-    if shares and shares["scale"] in _SCALES:
-        hundred = 100.0 if shares["unit"] in ("手", "lot", "lots") else 1.0
-        return _SCALES[shares["scale"]] * hundred, "shares"
-    if plain in _SCALES:
-        return _SCALES[plain], ""
-    scale = _MONEY.sub("", plain).strip()
-    if scale != plain and scale in _SCALES:
-        return _SCALES[scale], "money"
-    return 1.0, plain
+        return _POINTS[plain], "pp"
+    factor, name = read(plain)
+    if name in _SHARES:
+        return factor * _SHARES[name], "shares"
+    if name in MONEY.values():
+        return factor, "money"
+    return factor, "" if name in ("x", "次", "回") else name
 
 
 def quantity(value: float | None, unit: str) -> Quantity:
