@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import FrameType
 
@@ -300,6 +300,18 @@ def test_turn_idempotent(memory: Memory) -> None:
         assert [item.text for item in found if item.layer == "L0"] == ["茅台怎么看\n→ 估值合理"]
         memory.flush()
     assert memory.status()["ledgers"]["logs"]["rows"]["turns"] == 1
+
+
+def test_the_answer_completes_a_question_that_is_on_disk_already(memory: Memory) -> None:
+    """Both halves carry the time of the question; the second is the newer version of the row all the same."""
+    asked = datetime.now(UTC) - timedelta(milliseconds=400)
+    memory.log_turn(Turn("茅台怎么看", at=asked, turn_id="t1", session_id="s1", completed=False), half="user")
+    memory.flush()
+    memory.log_turn(Turn("茅台怎么看", "估值合理", at=asked, turn_id="t1", session_id="s1"))
+    for _ in ("journal", "ledger"):
+        found = memory.recall("上次说的茅台怎么看", mode="explicit").items
+        assert [item.text for item in found if item.layer == "L0"] == ["茅台怎么看\n→ 估值合理"]
+        memory.flush()
 
 
 def test_no_recapture(memory: Memory) -> None:

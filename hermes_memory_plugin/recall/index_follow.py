@@ -84,11 +84,14 @@ class Following:
         self.adopt()
 
     def apply(self, *records: Record) -> None:
-        """Take records this process has just journalled; the next view shows them."""
-        with self.lock:
-            self._own.update(record.id for record in records)
+        """Take records this process has just journalled; the next view shows them.
+
+        Only what is taken is passed over when the journal is read: offsets on disk never stand for a row that is not.
+        """
         for record in records:
             self._take(record)
+            with self.lock:
+                self._own.add(record.id)
 
     def change(self, changes: Iterable[Change], *, stamp: int | None = None) -> None:
         """Take changes that no journal record stands for (Markdown files, a rebuild).

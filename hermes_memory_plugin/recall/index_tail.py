@@ -95,11 +95,15 @@ class JournalTail:
 
 
 def stamp_of(record: Record) -> int:
-    """When the record was written, in epoch microseconds, also where its `at` was set by hand."""
+    """When the record was written, in epoch microseconds.
+
+    Its `at` is taken only where it lies in the millisecond of its id: both halves of a turn share one `at`, and the
+    second must be the newer version of the row also when the first is on disk already.
+    """
     if not is_ulid(record.id):
         return record.at
     milliseconds = 0
     for letter in record.id[:10]:
         milliseconds = milliseconds << 5 | _CROCKFORD[letter]
     written = milliseconds * 1_000
-    return record.at if abs(record.at - written) < 5_000_000 else written
+    return record.at if written <= record.at < written + 1_000 else written

@@ -107,6 +107,30 @@ print(len(me.index), len(ids(me.index)), flush=True)
     assert (len(index), len(ids(index))) == (400, 200)
 
 
+def test_offsets_on_disk_never_stand_for_a_row_that_is_still_being_made(tmp_path: Path) -> None:
+    making, go_on = threading.Event(), threading.Event()
+
+    def slow(record: Record) -> Iterable[Change]:
+        making.set()
+        go_on.wait(30)
+        return rows_of(record)
+
+    home = Home(tmp_path)
+    home.index.tail.rows_of = slow
+    record = home.journal.append("fact", {"id": "late", "words": {"pe": 1.0}})
+    applying = threading.Thread(target=home.index.apply, args=(record,))
+    applying.start()
+    assert making.wait(30)
+    writing = threading.Thread(target=IndexWriter(home.index).commit)
+    writing.start()
+    writing.join(0.3)  # it may wait for the row; it must not go on without it
+    go_on.set()
+    for thread in (writing, applying):
+        thread.join(30)
+    loaded = load(home.index.folder, TOKENIZER, [])
+    assert loaded is not None and sum(part.segment.rows for part in loaded.parts) == 1
+
+
 def test_rows_of_a_drained_and_removed_journal_stay_visible(tmp_path: Path) -> None:
     writer = spawn('me = Home(home)\nfor n in range(5): me.fact(f"f{n}", "pe")\n', tmp_path)
     reader = open_index(tmp_path)
