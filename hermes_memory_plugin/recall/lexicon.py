@@ -250,18 +250,36 @@ class Lexicon:
     def _bearers(self) -> shortnames.Bearers:
         shared = self._shared
         if shared is None:
-            names = (
-                (name.lower(), entity.id)
-                for entity in list(self._entities.values())
-                if entity.kind == "stock" and entity.id not in self._second
-                for name in (entity.name, *entity.aliases)
-            )
-            shared = self._shared = shortnames.Bearers(names)
+            with self._lock:
+                names = (
+                    (name.lower(), entity.id)
+                    for entity in self._entities.values()
+                    if self._bears(entity)
+                    for name in (entity.name, *entity.aliases)
+                )
+                shared = self._shared = shortnames.Bearers(names)
         return shared
 
+    def _bears(self, entity: Entity) -> bool:
+        return entity.kind == "stock" and entity.id not in self._second
+
+    def _near_misses(self) -> typos.Typos:
+        found = self._typos
+        if found is None:
+            with self._lock:
+                names = ((name, ref.via == "pinyin") for name, ref in self._ready().items() if _misspelt(ref))
+                found = self._typos = typos.Typos(names)
+        return found
+
     def _name(self, key: str, ref: _Ref) -> None:
-        self._ready().add(key, ref)
-        self._typos = self._shared = None
+        """One more name. What was made of the others stays: a corpus teaches thousands, each in its own text."""
+        with self._lock:
+            self._ready().add(key, ref)
+            if self._typos is not None and _misspelt(ref):
+                self._typos.add(key, pinyin=ref.via == "pinyin")
+            entity = self._entities.get(ref.id)
+            if self._shared is not None and entity is not None and self._bears(entity):
+                self._shared.add(key, ref.id)
 
     def _may_learn(self, code: str, key: str) -> bool:
         known = self._ready().get(key)
@@ -309,15 +327,7 @@ class Lexicon:
         return ref
 
     def _near(self, text: str, terms: Terms[_Ref], talk: bool, found: dict[str, Mention]) -> None:
-        near_misses = self._typos
-        if near_misses is None:
-            names = (
-                (name, ref)
-                for name, ref in terms.items()
-                if not ref.weak and ref.id[0] != "s" and ref.via != "initials"
-            )
-            near_misses = self._typos = typos.Typos((name, ref.via == "pinyin") for name, ref in names)
-        for near in near_misses.find(text, latin=talk or len(text.strip()) <= 24):
+        for near in self._near_misses().find(text, latin=talk or len(text.strip()) <= 24):
             ref = terms.get(near.name)
             if ref:
                 meant = self._listing(ref, text)._replace(via="typo")
@@ -334,6 +344,10 @@ class Lexicon:
         known = found.get(mention.entity_id)
         if known is None or known.confidence < mention.confidence:
             found[mention.entity_id] = mention
+
+
+def _misspelt(ref: _Ref) -> bool:
+    return not ref.weak and ref.id[0] != "s" and ref.via != "initials"
 
 
 def _built_in_names() -> Iterator[tuple[str, _Ref]]:

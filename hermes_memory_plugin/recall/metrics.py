@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Literal, NamedTuple
 
@@ -36,7 +36,16 @@ def metrics() -> dict[str, Metric]:
 
 def find(text: str) -> list[str]:
     """The ids of the metrics a normalised text names, in their order, each once."""
-    return list(dict.fromkeys(hit.value for hit in _terms().find(text)))
+    return list(_found(text) if len(text) <= _REMEMBERED else _find(text))
+
+
+def _find(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(hit.value for hit in _terms().find(text)))
+
+
+_REMEMBERED = 20_000
+# Several readers of one row ask the same.
+_found = lru_cache(maxsize=16)(_find)
 
 
 # What people say when any figure of a family will do.

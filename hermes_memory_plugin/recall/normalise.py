@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 # Controls, format and bidi characters, lone surrogates, variation selectors, fillers: they carry no meaning a
@@ -21,16 +21,25 @@ _INVISIBLE = re.compile(
 )
 _RARE_SCRIPT = re.compile("[\U00010a00-\U0001efff]")
 _LONG = 1_000
+_REMEMBERED = 20_000
 _MOST_MARKS = 16
 
 
 def fold(text: str) -> str:
     """Everything `normalise` does except the case: for readers that need it (camelCase)."""
+    return _remembered(text) if len(text) <= _REMEMBERED else _fold(text)
+
+
+def _fold(text: str) -> str:
     text = _BLANK.sub(_blank, text)
     if text.isascii():
         return _INVISIBLE.sub("", text)
     text = _compose(_INVISIBLE.sub("", text))
     return simplified(_INVISIBLE.sub("", text))
+
+
+# One row's text is folded by everything that reads it.
+_remembered = lru_cache(maxsize=32)(_fold)
 
 
 def lowered(folded: str) -> str:

@@ -10,6 +10,7 @@ import calendar
 import re
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 
 MONTHS = {
     name: number
@@ -73,6 +74,10 @@ class Named:
 
 def named(text: str) -> list[Named]:
     """The periods of a normalised text in the order they stand."""
+    return list(_found(text) if len(text) <= _REMEMBERED else _named(text))
+
+
+def _named(text: str) -> tuple[Named, ...]:
     found = _short(text) if _SHORT_AHEAD.search(text) else []
     taken = iter([*found])
     short = next(taken, None)
@@ -89,7 +94,12 @@ def named(text: str) -> list[Named]:
             end = match.end()
             found.append(Named(period, at, end))
     found.sort(key=lambda item: item.start)
-    return found
+    return tuple(found)
+
+
+_REMEMBERED = 20_000
+# Several readers of one row ask the same.
+_found = lru_cache(maxsize=16)(_named)
 
 
 def tokens_of(period: str) -> tuple[str, ...]:

@@ -183,9 +183,9 @@ class _Said:
 
 def quantised(pooled: Any) -> dict[str, Any]:
     """The vector fields of a row, from a sum of vectors that need not be of unit length."""
-    if pooled is None or not pooled.any():
+    if pooled is None or not (length := float(pooled @ pooled) ** 0.5):
         return {}
-    from hermes_memory_plugin.embedding.static import quantise
+    from hermes_memory_plugin.embedding.static import quantised as one
 
-    rows, scales = quantise(pooled[None, :] / float((pooled @ pooled) ** 0.5))
-    return {"vector": rows[0], "vector_scale": float(scales[0])}
+    vector, scale = one(pooled / length)
+    return {"vector": vector, "vector_scale": scale}

@@ -18,11 +18,15 @@ class Bearers:
     def __init__(self, names: Iterable[tuple[str, str]]) -> None:
         self._heads: dict[str, dict[str, None]] = {}
         for name, entity in names:
-            if len(name) < 3 or name.isascii():
-                continue
-            self._heads.setdefault(name[:2], {})[entity] = None
-            if name.startswith("中国") and len(name) == 4:
-                self._heads.setdefault(name[2:], {})[entity] = None
+            self.add(name, entity)
+
+    def add(self, name: str, entity: str) -> None:
+        """One more bearer of the beginning (or end) of that name."""
+        if len(name) < 3 or name.isascii():
+            return
+        heads = (name[:2], name[2:]) if name.startswith("中国") and len(name) == 4 else (name[:2],)
+        for head in heads:
+            self._heads[head] = {**self._heads.get(head, {}), entity: None}
 
     def meant(self, text: str, start: int, end: int, entity: str, sectors: Sectors) -> str:
         """The id the short name means by the words of the text; "" when they do not tell."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import compress, count, pairwise
 from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -24,7 +25,8 @@ class Terms(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._by_start: dict[str, tuple[tuple[str, T], ...]] = {}
+        # By their first two characters: the lengths there are, longest first, and the terms.
+        self._by_start: dict[tuple[str, str], tuple[tuple[int, ...], dict[str, T]]] = {}
         self._size = 0
 
     def __len__(self) -> int:
@@ -34,41 +36,49 @@ class Terms(Generic[T]):
         """Add a term, or replace its value."""
         if len(term) < 2:
             return
-        others = tuple(pair for pair in self._by_start.get(term[:2], ()) if pair[0] != term)
-        self._by_start[term[:2]] = tuple(sorted((*others, (term, value)), key=lambda pair: -len(pair[0])))
-        self._size += 1
+        _, others = self._by_start.get((term[0], term[1]), ((), {}))
+        self._size += term not in others
+        self._by_start[term[0], term[1]] = _group({**others, term: value})
 
     def fill(self, pairs: Iterator[tuple[str, T]]) -> None:
         """Add many at once; the first value of a term stays."""
-        table: dict[str, dict[str, T]] = {}
+        table: dict[tuple[str, str], dict[str, T]] = {}
         for term, value in pairs:
             if len(term) >= 2:
-                table.setdefault(term[:2], {}).setdefault(term, value)
+                table.setdefault((term[0], term[1]), {}).setdefault(term, value)
         for start, group in table.items():
-            self._by_start[start] = tuple(sorted(group.items(), key=lambda pair: -len(pair[0])))
+            self._by_start[start] = _group(group)
             self._size += len(group)
 
     def get(self, term: str) -> T | None:
         """The value of exactly this term."""
-        return next((value for text, value in self._by_start.get(term[:2], ()) if text == term), None)
+        group = self._by_start.get((term[0], term[1])) if len(term) >= 2 else None
+        return group[1].get(term) if group else None
 
     def items(self) -> Iterator[tuple[str, T]]:
         """Every term with its value."""
-        for group in list(self._by_start.values()):
-            yield from group
+        for _, group in list(self._by_start.values()):
+            yield from group.items()
 
     def find(self, text: str) -> Iterator[Hit[T]]:
         """What stands in the text, left to right, without overlaps."""
         by_start = self._by_start
         skip = 0
-        for at, pair in enumerate(map(str.__add__, text, text[1:])):
-            if at < skip or (here := by_start.get(pair)) is None:
+        # Most pairs begin no term: they are passed over without a step of Python each.
+        for at in compress(count(), map(by_start.__contains__, pairwise(text))):
+            if at < skip:
                 continue
-            for term, value in here:
-                if text.startswith(term, at) and whole(text, at, at + len(term)):
+            lengths, group = by_start[text[at], text[at + 1]]
+            for length in lengths:
+                term = text[at : at + length]  # shorter at the end of the text
+                if term in group and whole(text, at, at + len(term)):
                     skip = at + len(term)
-                    yield Hit(at, skip, value)
+                    yield Hit(at, skip, group[term])
                     break
+
+
+def _group(terms: dict[str, T]) -> tuple[tuple[int, ...], dict[str, T]]:
+    return tuple(sorted({len(term) for term in terms}, reverse=True)), terms
 
 
 def whole(text: str, start: int, end: int) -> bool:

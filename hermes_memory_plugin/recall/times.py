@@ -21,7 +21,8 @@ report: the period a report is on (年报, 三季报, FY2024), which says nothin
 
 _N = r"(\d{1,3}|[一二两三四五六七八九十]|十[一二])"
 _RELATIVE = re.compile(
-    rf"(?P<year>今年|本年度?|去年|上一?年度?|大前年|前年|明年|(?:last|this|next|previous|prior)\s(?:fiscal\s)?year)(?:的|\s)?"
+    # What any of these may begin with, so that most places of a text cost one look instead of thirty.
+    rf"(?=[\d今本去上一大前明这当昨最近过年第二两三四五六七八九十半中下a-z])(?:(?P<year>今年|本年度?|去年|上一?年度?|大前年|前年|明年|(?:last|this|next|previous|prior)\s(?:fiscal\s)?year)(?:的|\s)?"
     rf"(?:(?P<rm>1[0-2]|0?[1-9])\s?月\s?(?P<rd>3[01]|[12]\d|0?[1-9])\s?[日号]|{PART.format(n='a')}|(?P<edge>年?[底末初]))?"
     r"|(?P<quarter>上一?个?季度?|前一?个?季度|本季度?|这个?季度|(?:last|previous|prior|this|current)\squarter)"
     r"|(?P<month>上上?个?月(?:份)?|本月|这个?月|当月|(?:last|previous|this)\smonth)(?:的?(?P<md>3[01]|[12]\d|0?[1-9])\s?[日号])?"
@@ -37,7 +38,7 @@ _RELATIVE = re.compile(
     r"|(?<![\d.年第])(?P<bm>1[0-2]|0?[1-9]|十[一二]|[一二三四五六七八九十])\s?月\s?(?:(?P<bd>3[01]|[12]\d|0?[1-9])\s?[日号]|份?)(?!\d)"
     r"|第?(?P<rq>[一二三四1-4])\s?季(?P<rqr>报|度)|(?<![\da-z])q(?P<eq>[1-4])(?![\da-z])|(?P<h1r>中报|半年报|半年度报告)"
     r"|(?P<h1>上半年|(?<![\da-z])h1(?![\da-z])|first\shalf)|(?P<h2>下半年|(?<![\da-z])h2(?![\da-z])|second\shalf)"
-    r"|(?P<annual>年报|annual\sreport|\b10-k\b)"
+    r"|(?P<annual>年报|annual\sreport|\b10-k\b))"
 )
 _RELATIVE_AHEAD = re.compile(
     r"[年月季周天日前近]|星期|礼拜|中报|半年|过去|ytd|last|this|previous|prior|next|past|ago|today|yesterday|annual|10-k"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
+from itertools import compress, count, pairwise
 from typing import NamedTuple
 
 from hermes_memory_plugin.recall.context import own_word
@@ -37,20 +38,29 @@ class Typos:
 
     def __init__(self, names: Iterable[tuple[str, bool]]) -> None:
         """`names`: each with whether it is the pinyin of another."""
-        self._heads: dict[str, list[str]] = {}
-        self._tails: dict[str, list[str]] = {}
-        self._frames: dict[str, list[str]] = {}
-        self._swaps: dict[str, str] = {}
-        self._latin: dict[str, tuple[list[str], list[str]]] = {}
+        # By two characters: the names that begin, that end, and that begin with two swapped there.
+        self._pairs: dict[tuple[str, str], tuple[list[str], list[str], dict[str, str]]] = {}
+        self._frames: dict[tuple[str, str], list[str]] = {}
+        self._latin: dict[tuple[str, int], tuple[list[str], list[str]]] = {}
         self._pinyin: set[str] = set()
         for name, pinyin in names:
-            if name.isascii():
-                if name.isalpha():
-                    self._latin.setdefault(name[0], ([], []))[pinyin].append(name)
-                if pinyin:
-                    self._pinyin.add(name)
-            elif len(name) >= 3 and _HAN.fullmatch(name) and "的" not in name:
-                self._add(name)
+            self.add(name, pinyin=pinyin)
+
+    def add(self, name: str, *, pinyin: bool) -> None:
+        """Look for slips of this name too; another thread that searches meanwhile sees it or does not."""
+        if name.isascii():
+            if name.isalpha():
+                self._latin.setdefault((name[0], len(name)), ([], []))[pinyin].append(name)
+            if pinyin:
+                self._pinyin.add(name)
+        elif len(name) >= 3 and _HAN.fullmatch(name) and "的" not in name:
+            self._pair(name[0], name[1])[0].append(name)
+            self._pair(name[-2], name[-1])[1].append(name)
+            if len(name) == 3:
+                self._frames.setdefault((name[0], name[2]), []).append(name)
+            for i in range(len(name) - 1):
+                swapped = name[:i] + name[i + 1] + name[i] + name[i + 2 :]
+                self._pair(swapped[0], swapped[1])[2][swapped] = name
 
     def find(self, text: str, *, latin: bool) -> Iterator[Near]:
         """Near misses in a normalised text; `latin` says whether a misspelt Latin word may be one here."""
@@ -68,20 +78,25 @@ class Typos:
                 spelled = text[start : spans[last][1]].replace(" ", "")
                 if spelled in self._pinyin:
                     yield Near(start, spans[last][1], spelled)
-            if (
-                latin
-                and end - start >= 6
-                and (name := _nearest(text[start:end], *self._latin.get(text[start], ((), ()))))
-            ):
+            if latin and end - start >= 6 and (name := self._nearest(text[start:end])):
                 yield Near(start, end, name)
 
-    def _add(self, name: str) -> None:
-        self._heads.setdefault(name[:2], []).append(name)
-        self._tails.setdefault(name[-2:], []).append(name)
-        if len(name) == 3:
-            self._frames.setdefault(name[0] + name[2], []).append(name)
-        for i in range(len(name) - 1):
-            self._swaps[name[:i] + name[i + 1] + name[i] + name[i + 2 :]] = name
+    def _pair(self, first: str, second: str) -> tuple[list[str], list[str], dict[str, str]]:
+        return self._pairs.setdefault((first, second), ([], [], {}))
+
+    def _nearest(self, word: str) -> str:
+        """The one name a word of six letters or more misses by a letter or a swap; empty when none or several.
+
+        Shorter names allow a swap alone: one letter on, they are English words.
+        """
+        found = {
+            name
+            for length in (len(word) - 1, len(word), len(word) + 1)
+            for names, free_from in zip(self._latin.get((word[0], length), ((), ())), (7, 9), strict=True)
+            for name in names
+            if _near(word, name, free_from)
+        }
+        return found.pop() if len(found) == 1 else ""
 
     def _han(self, run: str) -> list[Near]:
         """Two names that are equally near mean none is."""
@@ -97,39 +112,29 @@ class Typos:
 
     def _candidates(self, run: str) -> Iterator[tuple[Near, int]]:
         size = len(run)
-        for at in range(size - 1):
-            pair = run[at : at + 2]
-            for name in self._heads.get(pair, ()):
+        pairs = map(self._pairs.__contains__, pairwise(run))
+        for at in compress(count(), pairs):
+            heads, tails, swaps = self._pairs[run[at], run[at + 1]]
+            for name in heads:
                 end = at + len(name)
                 if end <= size and (wrong := _wrong(run, at, name)) >= 0:
                     yield Near(at, end, name), wrong
-            for name in self._tails.get(pair, ()):
+            for name in tails:
                 start = at + 2 - len(name)
                 if start >= 0 and (wrong := _wrong(run, start, name)) >= 0:
                     yield Near(start, at + 2, name), wrong
-            if at + 2 < size:
-                for name in self._frames.get(run[at] + run[at + 2], ()):
-                    if (wrong := _wrong(run, at, name)) >= 0:
-                        yield Near(at, at + 3, name), wrong
-                for length in (3, 4, 5):
-                    if name := self._swaps.get(run[at : at + length], ""):
+            if swaps:
+                for length in range(3, min(5, size - at) + 1):
+                    if name := swaps.get(run[at : at + length], ""):
                         yield Near(at, at + length, name), -1
-
-
-def _nearest(word: str, names: Iterable[str], pinyin: Iterable[str]) -> str:
-    """The one name a word of six letters or more misses by a letter or a swap; empty when none or several.
-
-    Shorter names allow a swap alone: one letter on, they are English words.
-    """
-    found = {name for name in names if _near(word, name, 7)} | {
-        name for name in pinyin if _near(word, name, 9)
-    }
-    return found.pop() if len(found) == 1 else ""
+        frames = map(self._frames.__contains__, zip(run, run[2:], strict=False))
+        for at in compress(count(), frames):
+            for name in self._frames[run[at], run[at + 2]]:
+                if (wrong := _wrong(run, at, name)) >= 0:
+                    yield Near(at, at + 3, name), wrong
 
 
 def _near(word: str, name: str, free_from: int) -> bool:
-    if abs(len(name) - len(word)) > 1:
-        return False
     return _swapped(word, name) or (len(name) >= free_from and _one_edit(word, name))
 
 

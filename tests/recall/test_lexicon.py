@@ -336,7 +336,7 @@ _SCRAPS = st.lists(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.one_of(st.text(max_size=80), _SCRAPS.map("".join)))
 def test_linking_and_learning_never_raise(lexicon: Lexicon, text: str) -> None:
     for mention in lexicon.link(text):
@@ -354,3 +354,23 @@ def test_threads_share_a_lexicon() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert all(found == [MOUTAI, "000858.SZ"] for found in pool.map(work, range(200)))
+
+
+def test_a_learned_name_is_found_misspelt_and_beside_others_whenever_it_was_learned() -> None:
+    early, late = Lexicon(), Lexicon()
+    told = "嘉禾瑞泽（688901.SH）与星海物贸（831999.BJ）"
+    early.learn(told)
+    late.link("贵洲茅台、平安和招行的息差")  # what is looked up for near misses was made before
+    late.learn(told)
+    for text in ("嘉禾瑞择怎么样", "星海务贸的营收", "嘉禾的毛利率"):
+        assert ids(late, text) == ids(early, text)
+    assert ids(late, "嘉禾瑞择怎么样") == ["688901.SH"]
+
+
+def test_learning_a_name_makes_nothing_anew_for_the_others() -> None:
+    lexicon = Lexicon()
+    lexicon.link("贵洲茅台")
+    near, bearers = lexicon._typos, lexicon._shared
+    lexicon.learn("嘉禾瑞泽（688901.SH）")
+    lexicon.link("嘉禾瑞泽")
+    assert (lexicon._typos, lexicon._shared) == (near, bearers)
