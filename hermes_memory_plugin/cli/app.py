@@ -228,7 +228,9 @@ def run(argv: Sequence[str] | None = None, *, prog: str = "hermes-memory") -> in
 def exit_code(error: errors.HermesMemoryError) -> int:
     """The exit code that says what kind of trouble it was."""
     from hermes_memory_plugin.hermes.enable import ConfigNotEdited
+    from hermes_memory_plugin.layers.notes import FolderUnwritable
     from hermes_memory_plugin.owners import RegistryUnusable
+    from hermes_memory_plugin.store.files import UnsafePath
     from hermes_memory_plugin.store.ledger_faults import LedgerUnusable
     from hermes_memory_plugin.store.locks import LockBusy
 
@@ -241,6 +243,8 @@ def exit_code(error: errors.HermesMemoryError) -> int:
         | errors.JournalWriteFailed
         | LedgerUnusable
         | HomeUnwritable
+        | FolderUnwritable
+        | UnsafePath
         | RegistryUnusable
         | ConfigNotEdited,
     ):

@@ -50,6 +50,12 @@ def split(text: str) -> Front:
     return Front(text[match.end() :].strip(), {str(k): v for k, v in fields.items()}, owner, problem, True)
 
 
+def without(text: str) -> str:
+    """The text behind the front matter, readable or not; the text itself where nothing is behind it."""
+    match = _FRONT.match(text)
+    return (text[match.end() :].strip() if match else "") or text
+
+
 def join(fields: Mapping[str, Any], body: str) -> str:
     """The text of a file: keys in the order given, one line per list item."""
     import yaml

@@ -6,7 +6,7 @@ Lines somebody added by hand stay; those of files that are gone go with the next
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from hermes_memory_plugin.layers import front
@@ -35,31 +35,40 @@ def read(folder: Path, files: Collection[str] | None = None) -> list[str]:
 
 
 def rewrite(
-    folder: Path, line: Line | None, *, drop: str, there: Collection[str], everything: Iterable[Line]
+    folder: Path,
+    changed: Iterable[Line],
+    *,
+    drop: str,
+    there: Collection[str],
+    line_of: Callable[[str], Line | None],
 ) -> None:
-    """Put the note's line where its earlier one stood (else at the end), take out `drop`'s and those of missing files.
+    """Put each note's line where its earlier one stood (else at the end), take out `drop`'s and those of missing files.
 
-    there        names of the files in the notes folder
-    everything   every note, for an index that is not there yet
+    there      names of the files in the notes folder; one no line names gets its line, which `line_of` makes
     """
-    path = folder / NAME
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        text = (folder / NAME).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
-        lines = [entry(other) for other in everything]
-    out = {drop, line[0] if line else ""} - {""}
-    at = next((number for number, text in enumerate(lines) if target(text) in out), len(lines))
-    there = set(there)
+        text = ""
+    new = {line[0]: entry(line) for line in changed}
+    moved = next(iter(new), "")  # a note that gets another file keeps its place
     kept: list[str] = []
-    for number, text in enumerate(lines):
-        name = target(text)
-        if name and (name in out or name not in there):
-            at -= number < at
-        else:
-            kept.append(text)
-    if line:
-        kept.insert(min(at, len(kept)), entry(line))
-    atomic_write(folder, NAME, "\n".join(kept) + "\n" if kept else "")
+    for line in text.splitlines():
+        name = target(line)
+        if name and name == drop:
+            if not moved:
+                continue
+            name = moved
+        if name in new:
+            kept.append(new.pop(name))
+        elif not name or name in there:
+            kept.append(line)
+    named = {target(line) for line in kept}
+    missing = (line_of(name) for name in sorted(set(there) - named - new.keys()))
+    kept += [*(entry(line) for line in missing if line), *new.values()]
+    found = "".join(f"{line}\n" for line in kept)
+    if found != text:
+        atomic_write(folder, NAME, found)
 
 
 def entry(line: Line) -> str:

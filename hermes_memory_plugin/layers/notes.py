@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterator
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +21,7 @@ from hermes_memory_plugin.errors import HermesMemoryError
 from hermes_memory_plugin.layers import front, note_index
 from hermes_memory_plugin.layers.front import SLUG_LENGTH, slug
 from hermes_memory_plugin.layers.trash import Discarded, Trash
-from hermes_memory_plugin.store.files import atomic_write, private_folder
+from hermes_memory_plugin.store.files import astray, atomic_write, inside, private_folder
 from hermes_memory_plugin.store.ids import new_ulid
 from hermes_memory_plugin.store.locks import LockFile
 from hermes_memory_plugin.store.mask import mask_text
@@ -93,7 +94,8 @@ class Notes:
     ) -> Note:
         """Write the note to disk and return it. The same owner's note of that title is replaced.
 
-        Raises BadNote for a blank title or an unknown type, FolderUnwritable when the disk says no.
+        Raises BadNote for a blank title or an unknown type, FolderUnwritable when the disk says no, UnsafePath when
+        INDEX.md is a link that leaves the memory.
         """
         title = self.title_of(title)
         body = self.mask(front.clean(content).strip())
@@ -102,6 +104,7 @@ class Notes:
             raise BadNote("title", title, "a title with at least one visible character")
         if type not in TYPES:
             raise BadNote("type", type, "one of " + ", ".join(TYPES))
+        inside(self.folder.parent, note_index.NAME)  # before the first byte is written
         if len(body) > BODY_LENGTH:
             body = body[: BODY_LENGTH - len(CUT_MARK)].rstrip() + CUT_MARK
         with self.changing():
@@ -129,7 +132,7 @@ class Notes:
         """Move the file to the trash and take its line out of INDEX.md."""
         with self.changing():
             gone = self.trash.put(note.path)
-            self._index_line(None, drop=note.path.name)
+            self._index_line(drop=note.path.name)
             self.trash.purge()
         return gone
 
@@ -169,13 +172,20 @@ class Notes:
             self._index_line(note, drop="")
         return note
 
+    def list_edited(self, names: Iterable[str]) -> None:
+        """Bring INDEX.md up to date with files that people added, changed or removed."""
+        with self.changing():
+            edited = (self._read(self.folder / name) for name in names)
+            self._index_line(*(note for note in edited if note), drop="")
+
     def index(self, files: Collection[str] | None = None) -> list[str]:
         """The first 200 lines of INDEX.md; with `files` only lines of those files (`notes/…`)."""
         return note_index.read(self.folder.parent, files)
 
     def title_of(self, text: str) -> str:
-        """A title as it is stored: one line, masked."""
-        return self.mask(front.one_line(front.clean(text)))
+        """A title as it is stored: one line, masked; "" when nothing of it can be seen."""
+        title = front.one_line(front.clean(text))
+        return self.mask(title) if any(unicodedata.category(one)[0] in "LMNPS" for one in title) else ""
 
     def by_title(self, title: str, owner: Owner) -> Note | None:
         """The owner's note of exactly that title; of two the one whose file name comes first. Never a broken file."""
@@ -198,6 +208,8 @@ class Notes:
 
     def files(self) -> Iterator[os.DirEntry[str]]:
         """Directory entries of every note file, by name; symlinks and folders are left out."""
+        if astray(self.folder):
+            return
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             with os.scandir(self.folder) as entries:
                 found = [
@@ -211,7 +223,11 @@ class Notes:
             yield from sorted(found, key=lambda entry: entry.name)
 
     def strange(self) -> list[str]:
-        """Sentences about links in the folder: they are never followed."""
+        """Sentences about links in the folder, or in its place: they are never followed out of the memory."""
+        if astray(self.folder):
+            return [
+                f"{self.folder.name} is a symbolic link that leaves the memory: nothing in it is read. Put the folder itself there."
+            ]
         with contextlib.suppress(OSError), os.scandir(self.folder) as entries:
             return [
                 f"{self.folder.name}/{entry.name} is a symbolic link: it is not read. Put the file itself there."
@@ -222,7 +238,9 @@ class Notes:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[None]:
-        """The folder, locked. Raises FolderUnwritable for whatever the disk refuses."""
+        """The folder, locked. Raises FolderUnwritable for whatever the disk refuses, and for links that leave the memory."""
+        if astray(self.folder):
+            raise FolderUnwritable(self.folder, "it is a symbolic link that leaves the memory")
         try:
             private_folder(self.folder)
             with LockFile(self.folder / ".lock").acquire(timeout=5.0):
@@ -271,11 +289,15 @@ class Notes:
                 break
         return path
 
-    def _index_line(self, note: Note | None, *, drop: str) -> None:
-        line = self._line(note) if note else None
-        there = [entry.name for entry in self.files()]
-        everything = (self._line(one) for one in self)
-        note_index.rewrite(self.folder.parent, line, drop=drop, there=there, everything=everything)
+    def _index_line(self, *changed: Note, drop: str) -> None:
+        def line_of(name: str) -> note_index.Line | None:
+            note = self._read(self.folder / name)
+            return self._line(note) if note else None
+
+        there = {entry.name for entry in self.files()}
+        note_index.rewrite(
+            self.folder.parent, map(self._line, changed), drop=drop, there=there, line_of=line_of
+        )
 
     def _line(self, note: Note) -> note_index.Line:
         return note.path.name, self.mask(note.title), self.mask(note.description)

@@ -43,7 +43,8 @@ class Scene:
     @property
     def summary(self) -> str:
         """The first paragraph, at most ~200 characters."""
-        first = re.split(r"\n\s*\n", self.note.body.strip(), maxsplit=1)[0]
+        body = front.without(self.note.body) if self.note.broken else self.note.body
+        first = re.split(r"\n\s*\n", body.strip(), maxsplit=1)[0]
         text = (
             " ".join(part for part in first.splitlines() if not part.startswith("#")).strip()
             or self.note.title

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from hermes_memory_plugin.errors import NotFound
 from hermes_memory_plugin.layers import front
-from hermes_memory_plugin.store.files import private_folder
+from hermes_memory_plugin.store.files import astray, private_folder
 
 GRACE = timedelta(days=30)
 """How long a forgotten file can be restored."""
@@ -53,6 +54,8 @@ class Trash:
         if path.is_symlink():
             path.unlink(missing_ok=True)
             return None
+        if astray(self.folder):
+            raise OSError(errno.ELOOP, "it is a symbolic link that leaves the memory", str(self.folder))
         private_folder(self.folder)
         while True:
             stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
@@ -68,6 +71,8 @@ class Trash:
 
     def __iter__(self) -> Iterator[Discarded]:
         """What can be restored, newest first."""
+        if astray(self.folder):
+            return
         try:
             names = sorted((entry.name for entry in os.scandir(self.folder)), reverse=True)
         except FileNotFoundError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,12 +116,21 @@ class Reader:
                     self._journal.append("gone", {"ids": [edit.gone]}, owner=edit.owner)
             if edits:
                 self.index.refresh()
+            self._list_notes(edits)
             return len(edits)
         except HermesMemoryError as error:
             self._say("scan_failed", str(error))
             return 0
         finally:
             self._scanning.release()
+
+    def _list_notes(self, edits: Sequence[markdown.Edit]) -> None:
+        """INDEX.md follows what people did to the notes, where it can be written."""
+        paths = [Path(str(edit.record["path"])) for edit in edits if edit.record is not None]
+        names = [path.name for path in paths if path.parent.name == self._notes.folder.name]
+        if names or any(edit.gone for edit in edits):
+            with suppress(HermesMemoryError):
+                self._notes.list_edited(names)
 
     def named(self, name: str, keys: Keys) -> list[Row]:
         """The rows of that id, handle or exact title (of a note or a scene)."""

@@ -64,6 +64,16 @@ def inside(root: Path, relative: str | Path) -> Path:
     return path
 
 
+def astray(folder: Path) -> bool:
+    """Whether a link stands in the folder's place that leads out of its parent."""
+    if not folder.is_symlink():
+        return False
+    try:
+        return not folder.resolve().is_relative_to(folder.parent.resolve())
+    except (OSError, RuntimeError):  # a loop of links
+        return True
+
+
 def atomic_write(root: Path, relative: str | Path, content: str | bytes, *, fsync: bool = False) -> Path:
     """Write a whole file below `root`: a reader sees the old content or the new, never a part.
 

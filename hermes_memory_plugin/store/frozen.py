@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import tempfile
@@ -9,7 +10,7 @@ from collections import OrderedDict
 from contextlib import suppress
 from pathlib import Path
 
-from hermes_memory_plugin.store.files import open_private, private_folder, utf8
+from hermes_memory_plugin.store.files import astray, open_private, private_folder, utf8
 
 _NAME = re.compile(r"[0-9a-z-]{8,120}")
 _KNOWN = 256
@@ -29,6 +30,8 @@ class Frozen:
         if known is not None and known[0] in (found, None):
             return known[1]
         self._known.pop(key, None)
+        if astray(self.folder):
+            return None
         try:
             fd = open_private(self._path(key), os.O_RDONLY)
         except OSError:
@@ -46,6 +49,8 @@ class Frozen:
             return found
         data = utf8(text)
         try:
+            if astray(self.folder):
+                raise OSError(errno.ELOOP, "it is a symbolic link that leaves the memory", str(self.folder))
             private_folder(self.folder)
             fd, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=self.folder)
             try:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from hermes_memory_hookspecs import Owner
 from hermes_memory_plugin.errors import NotFound
 from hermes_memory_plugin.recall import block, budget
-from hermes_memory_plugin.store.files import atomic_write, utf8
+from hermes_memory_plugin.store.files import astray, atomic_write, utf8
 from hermes_memory_plugin.store.mask import mask_text
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ def read(folder: Path, reference: str, owners: frozenset[str] | None) -> str:
     if not is_reference(reference):
         raise NotFound(reference, "A reference is ref- and sixteen hexadecimal digits.")
     try:
+        if astray(folder / "refs"):
+            raise NotFound(reference, "memory/refs is a symbolic link that leaves the memory.")
         text = _path(folder, reference).read_bytes().decode("utf-8", "replace")
     except OSError:
         raise NotFound(reference, "The stored result is gone.") from None

@@ -119,3 +119,19 @@ def test_a_vibe_trading_folder_is_imported_with_a_report(cli: Command, tmp_path:
     ran = cli("import", "vibe-trading", str(folder), "--json")
     assert [(row["file"], row["became"]) for row in ran.json["entries"]] == [("user_a.md", "note")]
     assert cli("import", "vibe-trading", str(tmp_path / "none")).code == 2
+
+
+def test_a_layer_that_leads_out_of_the_memory_is_refused_and_named(
+    cli: Command, home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "away").mkdir()
+    (tmp_path / "away" / "别人的.md").write_text("外部的内容", encoding="utf-8")
+    with Memory.open(home) as memory:
+        memory.remember("长江电力 股息率 3.6%")
+        memory.notes.folder.rmdir() if memory.notes.folder.exists() else None
+        memory.notes.folder.symlink_to(tmp_path / "away", target_is_directory=True)
+    ran = cli("remember", "正文", "--title", "标题")
+    assert ran.code == 4 and "symbolic link" in ran.err
+    assert [path.name for path in (tmp_path / "away").iterdir()] == ["别人的.md"]
+    assert "外部的内容" not in cli("recall", "外部的内容").out
+    assert any("notes is a symbolic link" in problem for problem in cli("status", "--json").json["problems"])

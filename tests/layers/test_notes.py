@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hermes_memory_hookspecs import Owner
-from hermes_memory_plugin.layers.notes import BODY_LENGTH, BadNote, Notes, slug
+from hermes_memory_plugin.layers.notes import BODY_LENGTH, BadNote, FolderUnwritable, Notes, slug
+from hermes_memory_plugin.store.files import UnsafePath
 
 BOB = Owner(platform="telegram", user_id="101")
 
@@ -87,7 +89,14 @@ def test_a_long_body_is_cut_where_everybody_sees_it(notes: Notes) -> None:
 
 @pytest.mark.parametrize(
     ("title", "type_"),
-    [("", "user"), (" \n\t", "user"), ("\u0000", "user"), ("x", "secret"), ("x", "../user")],
+    [
+        ("", "user"),
+        (" \n\t", "user"),
+        ("\u0000", "user"),
+        ("\u202e\u200b", "user"),
+        ("x", "secret"),
+        ("x", "../user"),
+    ],
 )
 def test_a_note_that_cannot_be_stored_is_refused_by_name(notes: Notes, title: str, type_: str) -> None:
     with pytest.raises(BadNote, match=r"title|type"):
@@ -151,6 +160,50 @@ def test_a_symlink_out_of_the_folder_is_not_read(notes: Notes, tmp_path: Path) -
     assert list(notes) == [] and notes.read(notes.folder / "user_x.md") is None
 
 
+@pytest.mark.parametrize("name", ["notes", "trash"])
+def test_a_link_in_the_folders_place_that_leaves_the_memory_is_refused(
+    notes: Notes, tmp_path: Path, name: str
+) -> None:
+    saved = notes.save("已有", "正文", "project")
+    away = tmp_path / "away"
+    notes.folder.rename(away) if name == "notes" else away.mkdir()
+    (notes.folder.parent / name).symlink_to(away, target_is_directory=True)
+    before = sorted(away.iterdir())
+    with pytest.raises(FolderUnwritable, match="symbolic link"):
+        notes.save("新的", "正文", "project") if name == "notes" else notes.remove(saved)
+    assert sorted(away.iterdir()) == before and list(notes.trash) == []
+    if name == "notes":
+        assert list(notes) == [] and "symbolic link" in notes.strange()[0]
+
+
+def test_a_link_that_stays_inside_the_memory_is_followed(notes: Notes) -> None:
+    real = notes.folder.parent / "all-notes"
+    real.mkdir(parents=True)
+    notes.folder.symlink_to(real, target_is_directory=True)
+    notes.save("标题", "正文", "project")
+    assert [note.title for note in notes] == ["标题"] and not notes.strange()
+
+
+def test_an_index_that_leads_out_is_refused_before_the_note_is_written(notes: Notes, tmp_path: Path) -> None:
+    notes.folder.mkdir(parents=True)
+    (notes.folder.parent / "INDEX.md").symlink_to(tmp_path / "elsewhere.md")
+    with pytest.raises(UnsafePath, match=r"INDEX\.md"):
+        notes.save("标题", "正文", "project")
+    assert list(notes) == [] and not (tmp_path / "elsewhere.md").exists()
+
+
+def test_lines_people_wrote_into_the_index_stay_and_a_missing_one_comes(notes: Notes) -> None:
+    notes.save("甲", "a", "project")
+    index = notes.folder.parent / "INDEX.md"
+    index.write_text("# 我的目录\n\n" + index.read_text(encoding="utf-8") + "\n备注\n\n", encoding="utf-8")
+    (notes.folder / "project_手写.md").write_text("---\nname: 手写的\n---\n\n正文\n", encoding="utf-8")
+    notes.save("乙", "b", "project")
+    assert index_of(notes) == [
+        "# 我的目录", "", "- [甲](notes/project_甲.md): 甲", "", "备注", "",
+        "- [手写的](notes/project_手写.md): ", "- [乙](notes/project_乙.md): 乙",
+    ]  # fmt: skip
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(title=st.text(min_size=1, max_size=80), body=st.text(max_size=200))
 def test_any_title_and_body_come_back_from_disk(
@@ -162,6 +215,7 @@ def test_any_title_and_body_come_back_from_disk(
     except BadNote:
         assert not any(character.isprintable() and not character.isspace() for character in title)
         return
+    assert any(unicodedata.category(character)[0] not in "CZ" for character in saved.title)
     (read,) = notes
     assert (read.title, read.body, read.id, read.created) == (
         saved.title,

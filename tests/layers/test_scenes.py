@@ -101,6 +101,8 @@ def test_broken_front_matter_is_named_found_as_plain_text_and_never_rewritten(me
     memory.add_scene("手写", "另一个")
     found = memory.recall("白酒库存", mode="explicit").items
     assert any("白酒库存仍高" in item.text for item in found)
+    (broken,) = [scene for scene in memory.scenes if scene.note.broken]
+    assert broken.summary == "白酒库存仍高" and "[unclosed" in broken.note.body
     assert any("手写.md" in problem for problem in memory.status()["problems"])
     assert path.read_text(encoding="utf-8") == BROKEN
     with pytest.raises(BadNote):
@@ -131,6 +133,20 @@ def test_two_files_with_one_title_are_two_rows_and_go_together(memory: Memory, l
     assert sorted(item.source for item in items) == sorted([f"{layer}/{path.name}", f"{layer}/copy.md"])
     assert len(memory.forget("白酒")) == 2
     assert memory.recall("白酒库存", mode="explicit").items == ()
+
+
+def test_a_note_written_edited_or_deleted_by_hand_is_in_the_index_as_it_is(memory: Memory) -> None:
+    memory.remember("正文", title="先有的")
+    path = memory.notes.folder / "project_手写.md"
+    for title in ("手写的", "改过的"):
+        path.write_text(f"---\nname: {title}\n---\n\n正文\n", encoding="utf-8")
+        memory.reader.scan_files()
+        assert [line for line in memory.notes.index() if path.name in line] == [
+            f"- [{title}](notes/{path.name}): "
+        ]
+    path.unlink()
+    memory.reader.scan_files()
+    assert [line.partition("]")[0] for line in memory.notes.index()] == ["- [先有的"]
 
 
 def test_a_renamed_file_stays_the_row_it_was(memory: Memory) -> None:
