@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hermes_memory_plugin.store.ledger import fetch
 from hermes_memory_plugin.store.ledger_rows import TOMBSTONES, delete, insert, text, tombstones
+from hermes_memory_plugin.store.log_links import bury_links, named_by
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -73,6 +74,7 @@ class Graves:
         ]
         delete(self._connection, "logs", "ulid", [row["ulid"] for row in doomed])
         delete(self._connection, "turns", "id", ids)
+        bury_links(self._connection, ids, [(row["tool_call_id"], row["owner"]) for row in doomed])
         known = {(row["id"], row["owner"]) for row in self._find(row["id"] for row in self._new)}
         fresh: dict[tuple[str, str], dict[str, Any]] = {}
         for row in self._new:
@@ -89,6 +91,8 @@ class Graves:
                 ids |= {text(record.data.get(name)) for name in ("id", "call")} | {text(record.id)}
             elif record.kind == "turn":
                 ids |= {text(record.data.get("id")) or text(record.id), turn_key(record)}
+            elif record.kind == "answer":
+                ids |= named_by(record)
         return self._find(ids - {""})
 
     def _find(self, ids: Iterable[str]) -> list[dict[str, Any]]:

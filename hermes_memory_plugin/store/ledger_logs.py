@@ -11,6 +11,7 @@ from hermes_memory_plugin.store.graves import Graves
 from hermes_memory_plugin.store.intake import LedgerConsumer
 from hermes_memory_plugin.store.ledger import Owners
 from hermes_memory_plugin.store.ledger_rows import OTHER, Table, other, replace, select
+from hermes_memory_plugin.store.log_links import LINKS, store_links
 from hermes_memory_plugin.store.log_rows import (
     AUDITS,
     EVENTS,
@@ -39,7 +40,7 @@ class LogsLedger(LedgerConsumer):
     """The ledger of what happened. Rows are dictionaries of the tables' columns, times in epoch microseconds."""
 
     name: ClassVar[str] = "logs"
-    counted: ClassVar[tuple[str, ...]] = ("logs", "turns", "audits", "events", "tombstones", "other")
+    counted: ClassVar[tuple[str, ...]] = ("logs", "turns", "links", "audits", "events", "tombstones", "other")
 
     def __init__(self, folder: Path, *, wait: float = 2.0) -> None:
         super().__init__(folder, wait=wait)
@@ -95,6 +96,32 @@ class LogsLedger(LedgerConsumer):
         )
         return self._select("turns", TURNS, where, owners, '"timestamp" DESC, id DESC', limit)
 
+    def links(
+        self,
+        *,
+        answers: Collection[str] | None = None,
+        turn: str | None = None,
+        session: str | None = None,
+        metric: str | None = None,
+        subject: str | None = None,
+        between: tuple[float, float] | None = None,
+        owners: Owners = None,
+        limit: int | None = None,
+    ) -> list[Row]:
+        """Where numbers of answers came from, newest answer first; `between`: the least and the most value."""
+        where = _given(
+            {
+                "answer IN (SELECT unnest(?::VARCHAR[]))": None if answers is None else list(answers),
+                "turn_id = ?": turn,
+                "session_id = ?": session,
+                "metric = ?": metric,
+                "subject = ?": subject,
+            }
+        )
+        if between is not None:
+            where["value BETWEEN ? AND ?"] = list(between)
+        return self._select("links", LINKS, where, owners, '"timestamp" DESC, answer DESC, place', limit)
+
     def scan_traces(self, after: str = "", limit: int = 1_000, owners: Owners = None) -> list[Row]:
         """The next tool calls in the order of their ULIDs; ask again with the last one until nothing comes."""
         return self._select("logs", LOGS, {"ulid > ?": [after]}, owners, "ulid", limit)
@@ -141,6 +168,7 @@ class LogsLedger(LedgerConsumer):
         self._store_traces(connection, kinds.pop("trace", []), graves)
         turns = merged(connection, kinds.pop("turn", []), graves)
         replace(connection, "turns", TURNS, turns)
+        store_links(connection, kinds.pop("answer", []), graves)
         audits = [audit_row(record) for record in kinds.pop("audit", [])]
         replace(connection, "audits", AUDITS, audits)
         replace(connection, "events", EVENTS, [event_row(record) for record in kinds.pop("event", [])])
