@@ -135,7 +135,7 @@ class StaticTable:
             row = None
             if run not in _STOP:
                 row = self._row(run)
-                if row is None and len(run) <= _LONGEST_STEMMED:
+                if row is None and len(run) <= _LONGEST_STEMMED and run.isalpha():
                     row = self._row(self._stem(run))
             if row is not None:
                 out.append(row)
