@@ -518,6 +518,33 @@ def test_a_damaged_ledger_is_filled_again_from_the_index(home: Path, name: str) 
         assert memory.trace("call_1") is not None
 
 
+def test_a_call_that_is_filled_in_again_keeps_its_id_and_its_state(home: Path) -> None:
+    """The row of a call under way too: its end, which comes later, completes it."""
+    ended = ToolTrace(
+        tool_call_id="call_1", tool_name="quote", args={"code": "600519"}, result="28.1", session_id="s"
+    )
+    open_ = ToolTrace(tool_call_id="call_2", tool_name="quote", args={"code": "300750"}, session_id="s")
+    with Memory.open(home) as memory:
+        memory.log(ended)
+        memory.start(open_)
+        memory.flush()
+    with Memory.open(home) as memory:  # retires the first journal
+        before = {row["tool_call_id"]: row["ulid"] for row in memory.archive.logs.scan_traces()}
+    (home / "memory" / "logs.db").write_bytes(b"\0" * 40_000)
+    with Memory.open(home) as memory:
+        memory.remember("宁德时代电池良率")
+        memory.flush()
+        rows = memory.archive.logs.scan_traces()
+        assert {row["tool_call_id"]: (row["ulid"], row["status"]) for row in rows} == {
+            "call_1": (before["call_1"], "ok"), "call_2": (before["call_2"], "started"),
+        }  # fmt: skip
+        calls = memory.reader.index.by_session("s", {"local"}, layers={"L0"})
+        assert [row.text for row in calls if "600519" in row.text and "28.1" in row.text]
+        assert len(calls) == 2
+        found = memory.trace("call_1")
+        assert found is not None and found.args == {"code": "600519"} and "restored" in found.result
+
+
 def test_two_owners_race_for_one_id_and_the_first_keeps_it(memory: Memory) -> None:
     """The check of `remember` cannot see what another process writes at the same moment: the stores judge again."""
     for owner, text in ((ANN, "客户要求清仓中芯国际"), (BOB, "中芯国际无害")):

@@ -6,9 +6,13 @@ as such; the damaged file keeps their payloads.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+from hermes_memory_plugin.layers.calls import call_of
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.recall.index import Index
@@ -46,14 +50,21 @@ def log(index: Index) -> Iterator[Item]:
                 row.created,
             )
         else:
-            data = {name: extra[name] for name in ("call", "tool", "turn") if extra.get(name)}
-            data |= {
-                "session": row.session,
-                "result": row.text,
-                "status": extra.get("status") or "ok",
-                "error": CUT,
-            }
-            yield "trace", data, row.owner, extra.get("record") or None, row.created
+            yield "trace", _call(row), row.owner, None, row.created
+
+
+def _call(row: Row) -> dict[str, Any]:
+    """The call as the index shows it; under its own id, so that it takes its own place and not a second one."""
+    found = call_of(row, "")
+    data = {name: row.extra[name] for name in ("call", "tool", "turn") if row.extra.get(name)}
+    arguments: Any = found.arguments
+    with suppress(ValueError, RecursionError):
+        arguments = json.loads(found.arguments or "{}")
+    data |= {"id": row.id, "session": row.session, "status": found.status}
+    data["args"] = arguments if isinstance(arguments, dict) else {"(cut)": str(arguments)}
+    if not found.unfinished:
+        data["result"] = f"{found.result}\n[{CUT}]"
+    return data
 
 
 def _fact(row: Row) -> dict[str, Any]:
