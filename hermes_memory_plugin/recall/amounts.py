@@ -21,9 +21,9 @@ MONEY: dict[str, str] = {
     "$": "USD", "dollars": "USD", "欧元": "EUR", "eur": "EUR", "€": "EUR", "£": "GBP", "日元": "JPY", "英镑": "GBP",
 }  # fmt: skip
 _RATES: dict[str, tuple[float, str]] = {
-    "%": (1.0, "%"), "percent": (1.0, "%"), "pct": (1.0, "%"), "个百分点": (1.0, "%"), "个点": (1.0, "%"), "pp": (1.0, "%"),
-    "ppt": (1.0, "%"), "percentage points": (1.0, "%"), "‰": (0.1, "%"), "bp": (0.01, "%"), "bps": (0.01, "%"), "个基点": (0.01, "%"),
-    "基点": (0.01, "%"), "倍": (1.0, "x"), "x": (1.0, "x"), "times": (1.0, "x"),
+    "%": (1.0, "%"), "percent": (1.0, "%"), "pct": (1.0, "%"), "个百分点": (1.0, "pp"), "个点": (1.0, "pp"), "pp": (1.0, "pp"),
+    "ppt": (1.0, "pp"), "percentage points": (1.0, "pp"), "‰": (0.1, "%"), "bp": (0.01, "pp"), "bps": (0.01, "pp"), "个基点": (0.01, "pp"),
+    "基点": (0.01, "pp"), "倍": (1.0, "x"), "x": (1.0, "x"), "times": (1.0, "x"),
 }  # fmt: skip
 _THINGS = (
     "万股", "股", "吨", "手", "户", "人", "台", "辆", "瓶", "箱", "桶", "平方米", "平米", "度", "千瓦时", "kwh", "gwh", "mwh", "gw", "mw",
@@ -45,8 +45,8 @@ _UNIT = (
 )
 _AMOUNT = re.compile(
     r"百分之(?P<share>[零〇一二两三四五六七八九十百]+(?:点[零〇一二三四五六七八九]+)?|\d+(?:\.\d+)?)"
-    rf"|(?<![\d.a-z_/#@&=?])(?:(?P<mark>us\$|hk\$|[$¥€£])\s?)?(?P<sign>[-+−])?(?P<plain>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\d_]|\.\d|,\d{{3}}(?!\d))"
-    rf"(?:(?P<tenths>成半?)(?![立交本员功为长品都熟])|{_UNIT.replace('?P<', '?P<a_')})(?![\da-z_])"
+    rf"|(?<![\d.a-z_/#@&=?])(?:(?P<mark>us\$|hk\$|[$¥€£]|(?<![a-z])(?:cny|rmb|usd|hkd|eur)(?=\s?\d))\s?)?(?P<sign>[-+−])?(?P<plain>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\d_]|\.\d|,\d{{3}}(?!\d))"
+    rf"(?:(?P<tenths>成半?)(?![立交本员功为长品都熟])|{_UNIT.replace('?P<', '?P<a_')})(?:(?<=[a-z\d])(?![\da-z_])|(?<![a-z\d]))"
     r"|(?<![零〇一二两三四五六七八九十百千万亿第])(?P<han>[零〇一二两三四五六七八九十百千万亿]+(?:点[零〇一二三四五六七八九]+[万亿]*)?)"
     rf"(?:(?P<han_tenths>成半?)(?![立交本员功为长品都熟])|{_UNIT.replace('?P<', '?P<b_')})"
 )
@@ -54,7 +54,9 @@ _AHEAD = re.compile(r"\d|[一二两三四五六七八九十百]")
 _ABOUT = re.compile(
     r"(?:大概|大约|约为?|差不多|估计|上下|roughly|about|around|approximately|approx\.?|circa|~|≈)\s*$"
 )
-_OVER = re.compile(r"(?:超过?|逾|突破|高于|不低于|至少|over|above|more than|at least|>=?|≥)\s*$")
+_OVER = re.compile(
+    r"(?:(?<!不)超过?|逾|突破|(?<!不)高于|不低于|至少|over|above|more than|at least|>=?|≥)\s*$"
+)
 _UNDER = re.compile(
     r"(?:近|接近|将近|不足|不到|低于|不超过|至多|nearly|almost|under|below|less than|up to|<=?|≤)\s*$"
 )
@@ -72,7 +74,7 @@ class Amount(NamedTuple):
 
     value: float
     unit: str
-    """``%``, ``x`` (倍), a currency (``CNY`` …), a thing (吨, 股 …), or "" where none is written."""
+    """``%``, ``pp`` (points of a share), ``x`` (倍), a currency (``CNY`` …), a thing (吨, 股 …), or "" where none is written."""
     step: float
     """What one of its last written digit is worth, in base units: 28 → 1, 27.96 → 0.01, 1741亿 → 1e8."""
     digits: int

@@ -29,8 +29,8 @@ def one(text: str) -> amounts.Amount:
         ("毛利率91.8％", 91.8, "%"),
         ("百分之三十", 30, "%"),
         ("三成", 30, "%"),
-        ("提高2个百分点", 2, "%"),
-        ("加息25bp", 0.25, "%"),
+        ("提高2个百分点", 2, "pp"),
+        ("加息25bp", 0.25, "pp"),
         ("二十八倍", 28, "x"),
         ("一点五倍", 1.5, "x"),
         ("一千七百亿元", 1.7e11, "CNY"),
@@ -108,7 +108,7 @@ def test_a_cell_is_an_amount(cell: object, value: float) -> None:
         "600519.SH",
         "贵州茅台",
         "1e9999",
-    ],  # fmt: skip
+    ],
 )
 def test_a_cell_without_an_amount_is_none(cell: object) -> None:
     assert amounts.parse(cell) is None
