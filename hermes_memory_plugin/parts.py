@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from hermes_memory_hookspecs import Owner
 from hermes_memory_plugin.errors import HermesMemoryError
 from hermes_memory_plugin.home import memory_folder
+from hermes_memory_plugin.layers.log import expiry as log_expiry
 from hermes_memory_plugin.layers.notes import Notes
 from hermes_memory_plugin.layers.persona import Persona
 from hermes_memory_plugin.layers.scenes import Scenes
@@ -21,6 +22,7 @@ from hermes_memory_plugin.store.journal import Journal
 from hermes_memory_plugin.store.mask import mask_text
 
 if TYPE_CHECKING:
+    from hermes_memory_hookspecs import Fact
     from hermes_memory_plugin.extensions import Hooks
     from hermes_memory_plugin.recall.reader import Reader
     from hermes_memory_plugin.recall.recaller import Recaller
@@ -115,7 +117,9 @@ class Parts:
             self.folder,
             index=lambda: self.reader.index,
             journal=self._journal,
-            extract=Extraction(self.folder / "journal", self._journal, self.hooks, self.count),
+            extract=Extraction(
+                self.folder / "journal", self._journal, self.hooks, self.count, dated=self.dated
+            ),
             count=self.count,
         )
 
@@ -132,6 +136,7 @@ class Parts:
             archive=lambda: self.archive,
             hooks=self.hooks,
             count=self.count,
+            lasts=lambda kind, at: log_expiry(kind, at, self.settings.lifetime),
         )
 
     @cached_property
@@ -194,6 +199,12 @@ class Parts:
     def journal(self) -> Journal:
         """This process's journal."""
         return self._journal
+
+    def dated(self, fact: Fact) -> Fact:
+        """The fact with the day it stops being current; see `upkeep/lifetime.py`."""
+        from hermes_memory_plugin.upkeep import calendar, lifetime
+
+        return lifetime.dated(fact, self.settings.lifetime, self.hooks, lambda: calendar.added(self.folder))
 
     def keys(self, owner: Owner | None) -> frozenset[str] | None:
         """The owner keys whose rows `owner` may see; None for every owner."""

@@ -134,6 +134,51 @@ class Scenes(_Section):
     )
 
 
+class Lifetime(_Section):
+    """How long a row counts as current; 0 stands for ever. A plugin's `fact_lifetime` wins over these."""
+
+    quote_days: int = Field(
+        default=1, ge=0, le=250, description="a price or a volume: trading days of Shanghai and Shenzhen"
+    )
+    multiple_days: int = Field(
+        default=30, ge=0, le=36_500, description="PE, PB, dividend yield, market value …: days"
+    )
+    quarterly_days: int = Field(
+        default=120, ge=0, le=36_500, description="a figure of a quarter, half or month, or the next report"
+    )
+    annual_days: int = Field(default=400, ge=0, le=36_500, description="a figure of a year")
+    opinion_days: int = Field(
+        default=180, ge=0, le=36_500, description="a conclusion, a rating, a target price"
+    )
+    call_days: int = Field(default=180, ge=0, le=36_500, description="a logged tool call")
+    dialogue_days: int = Field(default=365, ge=0, le=36_500, description="a turn of a conversation")
+
+
+class Retention(_Section):
+    """How long what is no longer current is kept. `retention: keep` alone keeps everything."""
+
+    policy: Literal["purge", "keep"] = Field(
+        default="purge",
+        description="`keep`: nothing goes by age or size, only what is forgotten",
+    )
+    max_gb: float = Field(
+        default=5.0,
+        gt=0,
+        le=100_000,
+        description="size of `memory/` from which on the oldest calls nothing cites go, before their time",
+    )
+    grace_days: int = Field(
+        default=30, ge=0, le=36_500, description="days an outlived call or turn is still kept"
+    )
+    fact_days: int = Field(
+        default=730, ge=0, le=36_500, description="days a replaced or outlived fact is still kept"
+    )
+    compress_days: int = Field(
+        default=30, ge=0, le=36_500, description="days after which a call's result is compressed"
+    )
+    upkeep: bool = Field(default=True, description="do the daily upkeep in the background")
+
+
 class Llm(_Section):
     """What the host's own model may be asked, outside any turn."""
 
@@ -155,6 +200,8 @@ class Settings(_Section):
     journal: Journal = Journal()
     offload: Offload = Offload()
     scenes: Scenes = Scenes()
+    lifetime: Lifetime = Lifetime()
+    retention: Retention = Retention()
     llm: Llm = Llm()
 
 
@@ -192,6 +239,8 @@ def parse(raw: object) -> Loaded:
         return _DEFAULTS, [SettingsError("settings", _shown(raw), "a mapping of settings")]
     errors: list[SettingsError] = []
     tree = _nested(raw)
+    if isinstance(tree.get("retention"), str):  # `retention: keep`, the one word people write
+        tree["retention"] = {"policy": tree["retention"]}
     while True:
         try:
             return Settings.model_validate(tree), errors

@@ -131,7 +131,9 @@ class Verbs(Parts):
                 if row.layer == "L0":
                     self._remove_copies(row)
             key = (owner or Owner()).key
-            self._journal.append("forget", {"ids": ids, "by": by or key, "why": why}, owner=key)
+            # What was told of these conversations after a compaction has their words in it.
+            told = sorted({(row.owner, row.session) for row in rows if row.layer == "L0" and row.session})
+            self._journal.append("forget", {"ids": ids, "by": by or key, "why": why, "told": told}, owner=key)
             self._wrote()
             if any(row.layer in ("L0", "L1") for row in rows):
                 self.drafts.files.without(rows)
@@ -304,7 +306,7 @@ class Verbs(Parts):
     def flush(self, timeout: float = 60.0) -> None:
         """Return when everything acknowledged so far is in the ledgers and the index, and has its vector.
 
-        Waits `timeout` seconds for the ledgers, and as long without progress for the encoder.
+        Waits as long as it goes on, and `timeout` seconds while nothing does.
 
         Raises what kept it from that: LedgerBusy …, or EmbeddingBehind where an encoder is configured and fails or stalls.
         """
@@ -362,10 +364,7 @@ class Verbs(Parts):
         if fact.id == "" and not changes.get("id"):
             changes["id"] = new_ulid()
         fact = facts.checked(replace(fact, **changes))
-        if fact.expires_at is None and self.hooks is not None:
-            for lifetime in self.hooks.call("fact_lifetime", fact=fact):
-                fact = replace(fact, expires_at=(fact.as_of or fact.created_at) + lifetime)
-        return fact
+        return self.dated(fact)
 
     def _check_free(self, given: Sequence[Fact]) -> None:
         """Nobody takes over a row by naming its id."""

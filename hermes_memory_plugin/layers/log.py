@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from hermes_memory_hookspecs import Owner, ToolTrace, Turn
 from hermes_memory_plugin.layers import calls
@@ -11,9 +11,19 @@ from hermes_memory_plugin.layers.facts import microseconds, moment
 from hermes_memory_plugin.recall import block
 from hermes_memory_plugin.store.ids import new_ulid
 
+if TYPE_CHECKING:
+    from hermes_memory_plugin.settings import Lifetime
+
 Half = Literal["user", "full", "end"]
 
 _ARGUMENTS, _LONG = 32, 400
+_DAY = 86_400_000_000
+
+
+def expiry(kind: str, at: int, limits: Lifetime) -> int | None:
+    """When a "call" or a "turn" of that time stops being current; None for never. Epoch microseconds."""
+    days = limits.call_days if kind == "call" else limits.dialogue_days
+    return at + days * _DAY if days else None
 
 
 def trace_json(trace: ToolTrace, kind: str) -> dict[str, Any]:

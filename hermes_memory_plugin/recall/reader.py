@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hermes_memory_plugin.errors import HermesMemoryError
-from hermes_memory_plugin.recall import markdown
+from hermes_memory_plugin.recall import markdown, segment
 from hermes_memory_plugin.recall.gist import Analyst, tokenizer
 from hermes_memory_plugin.recall.index import Index, JournalTail, Refreshed
+from hermes_memory_plugin.recall.index_disk import recorded_tokenizer
 from hermes_memory_plugin.recall.index_row import Change, Remove, Row
 from hermes_memory_plugin.recall.index_writer import IndexWriter
 from hermes_memory_plugin.recall.rows import Rows
+from hermes_memory_plugin.recall.rows_talk import Lasts, for_ever
 from hermes_memory_plugin.store.drain import RETIRED
 from hermes_memory_plugin.store.locks import LockBusy, LockFile
 from hermes_memory_plugin.store.tails import Record
@@ -47,14 +49,17 @@ class Reader:
         archive: Callable[[], Archive],
         hooks: Hooks | None,
         count: Callable[[str, str], None],
+        lasts: Lasts = for_ever,
     ) -> None:
         self.folder = folder
+        segment.prefer(recorded_tokenizer(folder / "index"))
         self.analyst = Analyst(folder, hooks)
         self._notes = notes
         self._scenes = scenes
         self._journal = journal
         self._archive = archive
         self._count = count
+        self._lasts = lasts
         self._opening = threading.RLock()
         self._scanned = 0.0
         self._scanning = threading.Lock()
@@ -68,7 +73,7 @@ class Reader:
             found = self.__dict__.get("index")
             if found is not None:
                 return found  # type: ignore[no-any-return]
-            rows = Rows(self.analyst, lambda row_id: index.find(row_id, None))
+            rows = Rows(self.analyst, lambda row_id: index.find(row_id, None), self._lasts)
             tail = JournalTail(self.folder / "journal", rows)
             index = Index.open(self.folder / "index", tail=tail, tokenizer=tokenizer())
             self.__dict__["index"] = index
@@ -167,7 +172,19 @@ class Reader:
             for row in self.index.scan(None, now_us=_now(), layers=("L2",), states=_ALL)
             if row.extra.get("broken")
         ]
-        return [*dict.fromkeys(self._problems), *self.analyst.problems(), *broken]
+        ours, theirs = (
+            segment.engine_of(name) for name in (self.index.tokenizer, self.index.manifest.tokenizer)
+        )
+        other = [
+            f"the words of the index are cut by {theirs}, which is not installed here ({ours} is): some Chinese words"
+            " are found by pairs of their characters only. Install it, or run hermes-memory reindex."
+        ]
+        return [
+            *dict.fromkeys(self._problems),
+            *(other if theirs and ours != theirs else ()),
+            *self.analyst.problems(),
+            *broken,
+        ]
 
     # -- rebuilding --------------------------------------------------------------------------------------------------
 
@@ -178,6 +195,8 @@ class Reader:
                 archive = self._archive()
                 facts, logs = archive.facts.offsets(), archive.logs.offsets()
                 offsets = {name: min(offset, logs.get(name, 0)) for name, offset in facts.items()}
+                segment.prefer("")
+                self.index.tokenizer = tokenizer()
                 IndexWriter(self.index).rebuild(self._stored_changes(archive), offsets)
         except LockBusy:
             return False
@@ -195,7 +214,7 @@ class Reader:
         self._rebuilding.start()
 
     def _stored_changes(self, archive: Archive) -> Iterator[Change]:
-        rows = Rows(self.analyst, lambda row_id: None)
+        rows = Rows(self.analyst, lambda row_id: None, self._lasts)
         graves = [
             row["id"]
             for ledger in (archive.facts, archive.logs)

@@ -11,7 +11,7 @@ from hermes_memory_plugin.layers import calls
 from hermes_memory_plugin.layers.facts import fact_key, moment, rank_of
 from hermes_memory_plugin.recall import block
 from hermes_memory_plugin.recall.index_row import Add, Change, Remove, Row
-from hermes_memory_plugin.recall.rows_talk import SHOWN, Find, Labels, Talk, quantised
+from hermes_memory_plugin.recall.rows_talk import SHOWN, Find, Labels, Lasts, Talk, for_ever, quantised
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.recall.gist import Analyst
@@ -25,11 +25,12 @@ _SOURCE = 0.5
 class Rows:
     """Turns records into changes of the index."""
 
-    def __init__(self, analyst: Analyst, find: Find) -> None:
+    def __init__(self, analyst: Analyst, find: Find, lasts: Lasts = for_ever) -> None:
         self._analyst = analyst
         self._read = analyst.read
         self._again = Labels(analyst)
-        self._talk = Talk(analyst, self._again, find)
+        self._lasts = lasts
+        self._talk = Talk(analyst, self._again, find, lasts)
 
     def __call__(self, record: Record) -> list[Change]:
         """The changes one record stands for; none for kinds the index does not hold."""
@@ -229,6 +230,7 @@ class Rows:
                     source=f"{tool} {call}",
                     as_of=record.at,
                     created=record.at,
+                    expires=self._lasts("call", record.at),
                     weights=gist.weights(),
                     session=str(data.get("session") or ""),
                     scope=gist.scope,
@@ -254,6 +256,7 @@ class Rows:
             source=f"{tool} {call}",
             as_of=record.at,
             created=record.at,
+            expires=self._lasts("call", record.at),
             session=str(data.get("session") or ""),
             origin="tool",
             extra=_kept(data, ("call", "tool", "status", "turn")),

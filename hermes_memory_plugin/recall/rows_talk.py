@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Read = Callable[..., "Gist"]
 Find = Callable[[str], Row | None]
+Lasts = Callable[[str, int], int | None]
+"""("call" or "turn", when it happened) -> when it stops being current, None for never; epoch microseconds."""
 
 SHOWN = 8_000
 """Characters of a row that are kept to be shown."""
@@ -24,14 +26,20 @@ _SESSIONS = 512
 _LABELS = 4_096
 
 
+def for_ever(kind: str, at: int) -> int | None:
+    """The lifetime of rows where nobody says anything else."""
+    return None
+
+
 class Talk:
     """Keeps the last turns of each session, for their neighbours."""
 
-    def __init__(self, analyst: Analyst, label: Labels, find: Find) -> None:
+    def __init__(self, analyst: Analyst, label: Labels, find: Find, lasts: Lasts = for_ever) -> None:
         self._analyst = analyst
         self._read = analyst.read
         self._again = label
         self._find = find
+        self._lasts = lasts
         self._talk: OrderedDict[tuple[str, str], list[_Said]] = OrderedDict()
 
     def __call__(self, record: Record) -> list[Change]:
@@ -96,6 +104,7 @@ class Talk:
             source=" ".join(part for part in (said.speaker, said.session) if part),
             as_of=said.at,
             created=said.at,
+            expires=self._lasts("turn", said.at),
             weights=weights,
             session=said.session,
             scope=own.scope,

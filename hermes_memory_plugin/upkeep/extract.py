@@ -34,12 +34,19 @@ class Extraction:
     name = "extract"
 
     def __init__(
-        self, folder: Path, journal: Journal, hooks: Hooks | None, count: Callable[[str, str], None]
+        self,
+        folder: Path,
+        journal: Journal,
+        hooks: Hooks | None,
+        count: Callable[[str, str], None],
+        *,
+        dated: Callable[[Fact], Fact] = lambda fact: fact,
     ) -> None:
         self._folder = folder
         self._journal = journal
         self._hooks = hooks
         self._count = count
+        self._dated = dated
 
     @contextmanager
     def intake(self) -> Iterator[_Intake]:
@@ -82,7 +89,7 @@ class Extraction:
         for fact in many[:MOST]:
             try:
                 # Whoever extracts, the origin is the tool: such rows never become rules or preferences.
-                yield facts.checked(
+                checked = facts.checked(
                     replace(
                         fact,
                         id=fact.id or _fact_id(trace, fact),
@@ -95,6 +102,7 @@ class Extraction:
                         created_at=trace.at,
                     )
                 )
+                yield self._dated(checked)
             except facts.BadFact as error:
                 self._count("fact_refused", f"{trace.tool_name} {trace.tool_call_id}: {error}")
 
