@@ -19,6 +19,7 @@ import numpy as np
 
 from hermes_memory_plugin.recall.index_corpus import Part
 from hermes_memory_plugin.recall.index_files import Array, IndexDamaged, read_container, write_container
+from hermes_memory_plugin.recall.segment import fits
 from hermes_memory_plugin.recall.segments import Segment
 from hermes_memory_plugin.store.files import atomic_write
 
@@ -64,6 +65,14 @@ def signature(folder: Path) -> Signature | None:
     return (stat.st_mtime_ns, stat.st_ino, stat.st_size)
 
 
+def recorded_tokenizer(folder: Path) -> str:
+    """The name of what cut the rows of the index; empty when there is none or it cannot be read."""
+    try:
+        return str(json.loads((folder / MANIFEST).read_bytes())["tokenizer"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
 def load(folder: Path, tokenizer: str, reuse: Iterable[Part] = ()) -> Loaded | None:
     """The index of a folder; None when there is none yet. Raises IndexDamaged."""
     known = {part.segment.file: part.segment for part in reuse if part.on_disk}
@@ -98,7 +107,7 @@ def _read_manifest(path: Path, tokenizer: str) -> Manifest:
         raise IndexDamaged(path, f"it cannot be read ({error})") from error
     if written_as != FORMAT:
         raise IndexDamaged(path, f"it has format {written_as}, this version reads {FORMAT}")
-    if manifest.tokenizer != tokenizer:
+    if not fits(manifest.tokenizer, tokenizer):
         raise IndexDamaged(path, f"its words were cut by {manifest.tokenizer}, now {tokenizer} is in use")
     return manifest
 

@@ -137,7 +137,7 @@ class IndexWriter:
         # What happens from here to the end comes from records behind `offsets`: whoever reads those knows it too.
         manifest = Manifest(
             generation,
-            index.tokenizer,
+            index.manifest.tokenizer,  # that of most rows, also when this process would cut otherwise
             tuple(files[part.segment.file] for part in after),
             save_overlay(folder, overlay, generation),
             offsets,

@@ -62,12 +62,16 @@ _LIGATURES = {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d
 _SPLIT = re.compile(r"[-./\\:@&'_]+")
 _LONGEST = 96
 
+_ENGINE = re.compile(r"/([a-z]+)[^+]*")
+_DIGITS = re.compile(r"\d+")
+
 Cut = Callable[[str], list[str]]
 
 _lock = threading.Lock()
 _cut: Cut | None = None
 _has_word: Callable[[str], bool] = bool  # replaced together with _cut
 _name = ""
+_wanted = ""
 _cache_folder: Path | None = None
 _stems: dict[str, str] = {}
 _stemmer: Callable[[str], str] | None = None
@@ -137,6 +141,39 @@ def warm(folder: Path | None = None) -> str:
     _load()
     tokens("warm words 预热 warming")
     return _name
+
+
+def prefer(tokenizer: str) -> None:
+    """Cut as the name of a tokenizer says, where its segmenter is installed; "" means the best that is.
+
+    One process cuts in one way: once words were cut, only "" still changes it.
+    """
+    global _wanted, _cut
+    wanted = engine_of(tokenizer)
+    with _lock:
+        if _cut is None:
+            _wanted = wanted
+        elif not wanted and _wanted:
+            _wanted, _cut = "", None
+
+
+def engine_of(tokenizer: str) -> str:
+    """rjieba, jieba or pairs: the segmenter a tokenizer's name speaks of; "" when it speaks of none."""
+    found = _ENGINE.search(tokenizer)
+    return found[1] if found else ""
+
+
+def fits(recorded: str, own: str) -> bool:
+    """Whether an index cut by one tokenizer is of use to the other.
+
+    Another segmenter cuts a few words elsewhere, and their character pairs still meet. What a newer version made stays: were
+    each to make it anew in his own way, two processes would do so in turn for ever.
+    """
+    recorded, own = _ENGINE.sub("", recorded), _ENGINE.sub("", own)
+    if _DIGITS.sub("#", recorded) != _DIGITS.sub("#", own):
+        return False
+    versions = zip(_DIGITS.findall(recorded), _DIGITS.findall(own), strict=True)
+    return all(int(theirs) >= int(ours) for theirs, ours in versions)
 
 
 def _named_periods(text: str, out: list[str]) -> str:
@@ -246,7 +283,9 @@ def _load() -> Cut:
 
 
 def _best() -> tuple[str, Callable[[str], bool], Cut]:
-    for engine, load in _ENGINES:
+    # Whoever is named first is tried first; pairs need nobody.
+    engines = sorted(_ENGINES, key=lambda engine: engine[0] != _wanted) if _wanted != "pairs" else []
+    for engine, load in engines:
         try:
             has_word, cut = load()
         except Exception:  # a broken wheel must not take recall with it

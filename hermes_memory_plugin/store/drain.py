@@ -92,6 +92,8 @@ class Drain:
         self._seen: dict[str, int] = {}
         self.halted = False
         """Set by another thread when the process ends: a run stops after its present batch, the rest stays journalled."""
+        self.moved = 0
+        """Grows with every batch a consumer took in: who waits for a long run sees that it goes on."""
         self.blocked_by = ""
         """The process that kept the last run from beginning, as far as it can be named."""
 
@@ -113,11 +115,16 @@ class Drain:
             sizes = {file.name: file.size for file in journal_files(self.journals)}
             if not force and sizes == self._seen:
                 return Drained("nothing new")
-            drained = _Run(self.journals, sizes, self._seen, lambda: self.halted).through(self.consumers)
+            drained = _Run(self.journals, sizes, self._seen, lambda: self.halted, self._step).through(
+                self.consumers
+            )
             left = {name: size for name, size in sizes.items() if name not in drained.retired}
             self._seen = left if drained.complete else {}
             self._mark()
             return drained
+
+    def _step(self) -> None:
+        self.moved += 1
 
     def _is_recent(self) -> bool:
         try:
@@ -136,10 +143,16 @@ class _Run:
     """One run over all consumers."""
 
     def __init__(
-        self, journals: Path, sizes: Mapping[str, int], seen: Mapping[str, int], halted: Callable[[], bool]
+        self,
+        journals: Path,
+        sizes: Mapping[str, int],
+        seen: Mapping[str, int],
+        halted: Callable[[], bool],
+        step: Callable[[], None],
     ) -> None:
         self._journals = journals
         self._halted = halted
+        self._step = step
         self._names = set(sizes)
         self._records: dict[str, int] = {}
         self._errors: dict[str, Exception] = {}
@@ -191,6 +204,7 @@ class _Run:
                 ends = time.monotonic() + _VISIT
                 for batch in self._batches(dict(intake.offsets)):
                     intake.apply(batch)
+                    self._step()
                     self._records[consumer.name] += sum(len(chunk.records) for chunk in batch)
                     if self._halted():
                         raise Halted

@@ -7,11 +7,14 @@ import os
 import threading
 import time
 import weakref
+from collections.abc import Callable
 
 from hermes_memory_plugin.errors import LedgerBusy
 from hermes_memory_plugin.store.drain import PAUSE, Drain, Drained, Halted
 
 _LONGEST_PAUSE = 60.0
+_LOOK = 0.25
+"""Seconds between two looks at whether a run goes on."""
 _AT_EXIT = 30.0
 """Seconds the interpreter waits for the batch under way; killed inside DuckDB, the thread would take the process with it."""
 
@@ -50,10 +53,11 @@ class Drainer:
             life.wanted.set()
             self._wake(life)
 
-    def flush(self, timeout: float = 30.0) -> Drained:
+    def flush(self, timeout: float = 30.0, *, progress: Callable[[], object] | None = None) -> Drained:
         """Wait until everything acknowledged so far is with every consumer.
 
-        Raises LedgerBusy when `timeout` seconds did not suffice, and what a consumer raised.
+        Raises LedgerBusy when `timeout` seconds did not suffice, and what a consumer raised. With `progress`, the seconds
+        begin anew whenever it gives another value: a large import takes as long as it takes.
         """
         life = self._life
         deadline = time.monotonic() + timeout
@@ -64,11 +68,15 @@ class Drainer:
         life.hurry.set()
         if not self._wake(life):
             self._round(life, force=True, wait=timeout)  # the interpreter is going down: no more threads
+        moved = progress() if progress is not None else None
         with life.changed:
             while life.answered < ticket and not life.over:
+                if progress is not None and (now := progress()) != moved:
+                    moved, deadline = now, time.monotonic() + timeout
                 left = deadline - time.monotonic()
-                if left <= 0 or not life.changed.wait(left):
+                if left <= 0:
                     raise LedgerBusy(self._drain.folder, timeout, self._drain.blocked_by)
+                life.changed.wait(left if progress is None else min(left, _LOOK))
             drained = life.answer if life.answered >= ticket else None
         if drained is None:
             raise LedgerBusy(self._drain.folder, timeout, self._drain.blocked_by)

@@ -56,12 +56,18 @@ class Archive:
         self.drainer.notify()
 
     def flush(self, timeout: float = 60.0) -> Drained:
-        """Return when everything acknowledged is with every consumer; raises what kept one from it."""
-        drained = self.drainer.flush(timeout)
+        """Return when everything acknowledged is with every consumer; raises what kept one from it.
+
+        LedgerBusy after `timeout` seconds in which nothing went on.
+        """
+        drained = self.drainer.flush(timeout, progress=self._progress)
         # What an extractor journalled during that run belongs to what was acknowledged.
         if drained.records.get("extract"):
-            drained = self.drainer.flush(timeout)
+            drained = self.drainer.flush(timeout, progress=self._progress)
         return drained
+
+    def _progress(self) -> tuple[int, int]:
+        return self.drain.moved, self._index().tail.waiting
 
     def close(self, timeout: float = 2.0) -> None:
         """Drain once more, briefly, and end the thread; what is left stays in the journal for the next process."""

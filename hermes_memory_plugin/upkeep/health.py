@@ -57,7 +57,7 @@ def status(memory: Parts) -> dict[str, Any]:
         "index": {
             "rows": len(reader.index),
             "generation": reader.index.manifest.generation,
-            "tokenizer": reader.index.tokenizer,
+            "tokenizer": reader.index.manifest.tokenizer,
             "failures": reader.index.failures,
         },
         "embedding": embedding,

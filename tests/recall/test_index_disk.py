@@ -417,6 +417,33 @@ def test_other_words_make_another_index(home: Home) -> None:
     assert open_index(home.path, tokenizer=TOKENIZER).notice is None
 
 
+@pytest.mark.parametrize(
+    ("recorded", "own", "fitting"),
+    [
+        ("1/rjieba-0.1.11+gist4", "1/jieba-0.42.1+gist4", True),
+        ("1/pairs+gist4", "1/rjieba-0.1.11+gist4", True),
+        ("1/rjieba-0.1.11+gist4", "1/rjieba-0.2+gist5", False),
+        ("1/rjieba-0.1.11+gist5", "1/rjieba-0.1.11+gist4", True),
+        ("1/rjieba-0.1.11+gist5", "2/rjieba-0.1.11+gist4", False),
+        ("words-1", "1/jieba-0.42.1+gist4", False),
+        ("", "1/jieba-0.42.1+gist4", False),
+    ],
+)
+def test_which_index_another_segmenter_or_version_makes_anew(
+    home: Home, recorded: str, own: str, fitting: bool
+) -> None:
+    home.fact("f1", "pe")
+    IndexWriter(home.index).commit()
+    path = home.path / "index" / MANIFEST
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"tokenizer": recorded}))
+    index = open_index(home.path, tokenizer=own)
+    assert (index.notice is None) is fitting
+    if fitting:
+        home.fact("f2", "pb")
+        IndexWriter(index).commit()
+        assert json.loads(path.read_text())["tokenizer"] == recorded
+
+
 def test_a_rebuild_from_an_older_state_reads_the_journals_again(home: Home) -> None:
     home.fact("f1", "pe")
     IndexWriter(home.index).commit()

@@ -163,3 +163,40 @@ def test_zh_without_jieba(missing: tuple[str, ...], name: str, tmp_path: Path) -
     assert run.stderr == ""
     assert run.stdout.strip().split("/", 1)[1].startswith(name)
     assert not list((tmp_path / "shared").iterdir()), "jieba's cache belongs into our folder"
+
+
+_OPEN = """
+import sys
+for name in {missing!r}:
+    sys.modules[name] = None
+from hermes_memory_plugin import Memory
+from hermes_memory_plugin.recall import segment
+with Memory.open({home!r}) as memory:
+    if {say!r}:
+        memory.remember({say!r})
+    if {reindex!r}:
+        memory.flush()
+        assert memory.reader.rebuild()
+    memory.flush()
+    found = [item.text for item in memory.recall("批价企稳", mode="explicit").items]
+    status = memory.status()
+    print(status["index"]["tokenizer"].split("/")[1].split("-")[0].split("+")[0], segment.TOKENIZER.split("/")[1].split("-")[0])
+    print(status["events"].get("index_rebuilt", 0), len(found), any("reindex" in text for text in status["problems"]))
+"""
+
+
+def test_two_segmenters_share_one_index(tmp_path: Path) -> None:
+    """The first one is recorded; who has it uses it, who has not reads the index as it is, and nobody makes it anew."""
+
+    def process(*missing: str, say: str = "", reindex: bool = False) -> list[str]:
+        code = _OPEN.format(missing=missing, home=str(tmp_path), say=say, reindex=reindex)
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+        return run.stdout.splitlines()
+
+    assert process("rjieba", say="贵州茅台的批价企稳回升") == ["jieba jieba", "0 1 False"]
+    assert process(say="五粮液的批价也企稳了") == ["jieba jieba", "0 2 False"]
+    assert process("jieba", say="泸州老窖批价企稳") == ["jieba rjieba", "0 3 True"]
+    assert process("rjieba") == ["jieba jieba", "0 3 False"]
+    assert process(reindex=True) == ["rjieba rjieba", "1 3 False"]
+    assert process("rjieba", "jieba") == ["rjieba pairs", "1 3 True"]

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -92,7 +93,9 @@ def test_flush_waits_for_another_process_that_drains(lab: Lab, drainer: Drainer)
     lab.fact("f1")
     with pytest.raises(LedgerBusy):
         drainer.flush(timeout=0.1)
-    drainer.flush()
+    with pytest.raises(LedgerBusy):
+        drainer.flush(timeout=0.1, progress=lambda: "nothing moves")
+    drainer.flush(timeout=0.1, progress=count().__next__)  # something does, all the time
     assert lab.fact_ids() == ["f1"]
     other.wait(10)
 
