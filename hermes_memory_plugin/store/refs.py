@@ -1,17 +1,16 @@
-"""Texts too long for a row, one compressed file for each content: refs/<2 hex>/<sha-256 of the UTF-8 text>.gz."""
+"""Texts too long for a row, one compressed file for each content: refs/<2 hex>/<sha-256 of the UTF-8 text>.zst (or .gz)."""
 
 from __future__ import annotations
 
 import contextlib
-import gzip
 import re
-import zlib
 from collections.abc import Collection, Iterator
 from hashlib import sha256
 from pathlib import Path
 
 from hermes_memory_plugin.errors import HermesMemoryError, NotFound
 from hermes_memory_plugin.store.files import atomic_write, utf8
+from hermes_memory_plugin.store.packed import GZIP, ZSTD, Unpackable, pack, suffix, unpack
 
 LIMIT = 256 << 10
 """Bytes of UTF-8 from which on a text leaves its row."""
@@ -40,18 +39,18 @@ class Refs:
         """Store a text once and return its reference. Raises OSError when there is no room."""
         data = utf8(text)
         ref = sha256(data).hexdigest()
-        if not self._path(ref).exists():
-            atomic_write(self.folder, f"{ref[:2]}/{ref}.gz", gzip.compress(data, 6, mtime=0), fsync=True)
+        if self._file(ref) is None:
+            atomic_write(self.folder, f"{ref[:2]}/{ref}{suffix()}", pack(data), fsync=True)
         return ref
 
     def read(self, ref: str) -> str:
         """The whole text. Raises NotFound or RefDamaged."""
-        path = self._path(ref)
+        path = self._file(ref) or self._path(ref, ZSTD)
         try:
-            data = gzip.decompress(path.read_bytes())
+            data = unpack(path.read_bytes())
         except FileNotFoundError:
             raise NotFound(ref, f"{path} is missing.") from None
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        except Unpackable as error:
             raise RefDamaged(path, str(error)) from error
         if sha256(data).hexdigest() != ref:
             raise RefDamaged(path, "its content has another hash")
@@ -60,27 +59,33 @@ class Refs:
     def remove(self, refs: Collection[str]) -> None:
         """Delete the texts; missing ones do not matter."""
         for ref in refs:
-            self._path(ref).unlink(missing_ok=True)
+            for ending in (ZSTD, GZIP):
+                self._path(ref, ending).unlink(missing_ok=True)
 
     def stored(self) -> Iterator[str]:
         """Every reference there is a file for."""
-        for path in self.folder.glob("??/*.gz"):
+        for path in self.folder.glob("??/*.*"):
             with contextlib.suppress(NotFound):
-                yield self._path(path.stem).stem
+                if path.suffix in (ZSTD, GZIP):
+                    yield self._path(path.stem, path.suffix).stem
 
     def size(self) -> int:
         """Bytes on disk."""
-        return sum(self._path(ref).stat().st_size for ref in self.stored())
+        files = (self._file(ref) for ref in self.stored())
+        return sum(file.stat().st_size for file in files if file is not None)
 
-    def _path(self, ref: str) -> Path:
+    def _file(self, ref: str) -> Path | None:
+        return next((path for end in (ZSTD, GZIP) if (path := self._path(ref, end)).exists()), None)
+
+    def _path(self, ref: str, ending: str) -> Path:
         if not _REF.fullmatch(ref):
             raise NotFound(ref, "A reference is 64 hexadecimal digits.")
-        return self.folder / ref[:2] / f"{ref}.gz"
+        return self.folder / ref[:2] / f"{ref}{ending}"
 
 
-def excerpt(text: str) -> str:
+def excerpt(text: str, head: int = HEAD, tail: int = TAIL) -> str:
     """The head and the tail of a long text, with what is left out between them said."""
-    left_out = len(text) - HEAD - TAIL
+    left_out = len(text) - head - tail
     if left_out <= 0:
         return text
-    return f"{text[:HEAD]}\n[… {left_out:,} characters left out …]\n{text[-TAIL:]}"
+    return f"{text[:head]}\n[… {left_out:,} characters left out …]\n{text[-tail:]}"

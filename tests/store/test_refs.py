@@ -29,7 +29,7 @@ def test_equal_texts_share_one_file(refs: Refs) -> None:
     assert refs.put("same") == refs.put("same")
     refs.put("other")
     assert len(list(refs.stored())) == 2
-    assert sorted(path.relative_to(refs.folder).parts[0] for path in refs.folder.glob("*/*.gz")) == sorted(
+    assert sorted(path.relative_to(refs.folder).parts[0] for path in refs.folder.glob("*/*.*")) == sorted(
         ref[:2] for ref in refs.stored()
     )
 
@@ -62,10 +62,21 @@ def test_what_is_no_reference_reads_no_file(refs: Refs, ref: str) -> None:
 )
 def test_damage_is_noticed(refs: Refs, damage) -> None:  # type: ignore[no-untyped-def]
     ref = refs.put("".join(str(number) for number in range(10_000)))
-    (path,) = refs.folder.glob("*/*.gz")
+    (path,) = refs.folder.glob("*/*.*")
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(RefDamaged, match="damaged"):
         refs.read(ref)
+
+
+def test_a_text_packed_where_there_is_no_zstd_is_read_everywhere(refs: Refs) -> None:
+    ref = refs.put("贵州茅台" * 1_000)
+    (path,) = refs.folder.glob("*/*.*")
+    path.unlink()
+    path.with_suffix(".gz").write_bytes(gzip.compress(("贵州茅台" * 1_000).encode()))
+    assert refs.read(ref) == "贵州茅台" * 1_000 and list(refs.stored()) == [ref]
+    assert refs.put("贵州茅台" * 1_000) == ref and len(list(refs.folder.glob("*/*.*"))) == 1
+    refs.remove([ref])
+    assert list(refs.stored()) == []
 
 
 def test_a_half_surrogate_does_not_keep_a_text_from_being_stored(refs: Refs) -> None:
