@@ -173,7 +173,11 @@ class Verbs(Parts):
         sectors: Sequence[str] = (),
         period: str = "",
     ) -> str:
-        """Write a scene (`memory/scenarios/*.md`) and return its id; the same title is replaced."""
+        """Write a scene (`memory/scenarios/*.md`) and return its id.
+
+        The scene of that `id` is replaced; without one, that of the same title, unless another day, other tickers or another
+        period say that it is about something else.
+        """
         owner = owner or Owner()
         scene = self.scenes.save(
             title,

@@ -189,6 +189,10 @@ class Notes:
 
     def by_title(self, title: str, owner: Owner) -> Note | None:
         """The owner's note of exactly that title; of two the one whose file name comes first. Never a broken file."""
+        return next(self.titled(title, owner), None)
+
+    def titled(self, title: str, owner: Owner) -> Iterator[Note]:
+        """Every note of the owner with exactly that title, by file name. Never a broken file."""
         title = self.title_of(title)
         wanted = front.fold(title)
         for path in self._likely(title):
@@ -199,8 +203,7 @@ class Notes:
                 and note.owner.key == owner.key
                 and front.fold(self.mask(note.title)) == wanted
             ):
-                return note
-        return None
+                yield note
 
     def read(self, path: Path) -> Note | None:
         """The note in that file; None when it is gone, is no regular file or leaves the folder."""

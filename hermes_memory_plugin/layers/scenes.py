@@ -79,7 +79,10 @@ class Scenes:
         at: Path | None = None,
         now: datetime | None = None,
     ) -> Scene:
-        """Write the scene; one of the same title and owner is replaced. `at`: the file that is replaced, if another.
+        """Write the scene; the same one of the owner is replaced. `at`: the file that is replaced, if another.
+
+        The same is the scene of that `id`; without an id, one of the same title whose day, tickers and period do not say
+        that it is about something else.
 
         Raises BadNote for a blank title, FolderUnwritable when the disk says no.
         """
@@ -88,7 +91,12 @@ class Scenes:
             raise BadNote("title", title, "a title with at least one visible character")
         now = (now or datetime.now(UTC)).replace(microsecond=0)
         with self._files.changing():
-            earlier = self._files.read(at) if at is not None else self._files.by_title(title, owner)
+            if at is not None:
+                earlier = self._files.read(at)
+            else:
+                earlier = self._same(
+                    title, owner, id, as_of, _texts(map(self.mask, tickers)), self.mask(period)
+                )
             path = at or (earlier.path if earlier else self._files.path_for(title, "", owner))
             scene = Scene(
                 Note(
@@ -113,6 +121,22 @@ class Scenes:
             )
             atomic_write(self.folder, path.name, _as_text(scene))
         return scene
+
+    def _same(
+        self, title: str, owner: Owner, id: str, as_of: datetime | None, tickers: tuple[str, ...], period: str
+    ) -> Note | None:
+        """The scene of this title that a new text is the newer version of."""
+        for note in self._files.titled(title, owner):
+            scene = self.read(note.path)
+            if scene is None or (id and note.id != id):
+                continue
+            if id or not (
+                (as_of and scene.as_of and as_of.date() != scene.as_of.date())
+                or (tickers and scene.tickers and set(tickers).isdisjoint(scene.tickers))
+                or (period and scene.period and period != scene.period)
+            ):
+                return note
+        return None
 
     def confirm(self, scene: Scene) -> Scene:
         """Make a proposed scene an active one: its status line changes, every other byte of the file stays.

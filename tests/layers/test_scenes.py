@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -200,3 +201,28 @@ def test_a_scene_is_never_shown_before_its_time_is_over_or_after(memory: Memory)
     time.sleep(0.01)
     memory.reader.scan_files()
     assert memory.recall("白酒库存").items == ()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [
+        ({}, {}, 1),
+        ({"as_of": "2026-03-11"}, {"as_of": "2026-03-11"}, 1),
+        ({"as_of": "2026-03-11"}, {}, 1),
+        ({"as_of": "2026-03-11"}, {"as_of": "2026-09-11"}, 2),
+        ({"tickers": ["600519.SH"]}, {"tickers": ["600519.SH", "000858.SZ"]}, 1),
+        ({"tickers": ["600519.SH"]}, {"tickers": ["300124.SZ"]}, 2),
+        ({"period": "2026Q1"}, {"period": "2026Q2"}, 2),
+        ({"id": "s1"}, {"id": "s1", "as_of": "2026-09-11"}, 1),
+        ({"id": "s1"}, {"id": "s2"}, 2),
+    ],
+)
+def test_a_scene_replaces_its_own_older_text_and_never_another_scene_of_that_title(
+    memory: Memory, first: dict[str, Any], second: dict[str, Any], kept: int
+) -> None:
+    memory.add_scene("调研纪要", "工控需求见底", **first)
+    one = memory.add_scene("调研纪要", "工控需求温和复苏", **second)
+    texts = [item.text for item in memory.recall("工控需求调研", mode="explicit").items]
+    assert len(texts) == kept == len(list(memory.scenes)) and any("温和复苏" in text for text in texts)
+    again = memory.add_scene("调研纪要", "工控需求全面复苏", **second)
+    assert again == one and len(list(memory.scenes)) == kept
