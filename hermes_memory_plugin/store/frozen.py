@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import tempfile
+import time
 from collections import OrderedDict
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +15,8 @@ from hermes_memory_plugin.store.files import astray, open_private, private_folde
 
 _NAME = re.compile(r"[0-9a-z-]{8,120}")
 _KNOWN = 256
+_READ_AGAIN = 43_200
+"""Seconds after which a look at a text counts anew."""
 
 
 class Frozen:
@@ -26,6 +29,10 @@ class Frozen:
     def get(self, key: str) -> str | None:
         """The text of that key; None when there is none yet, or no more."""
         found = _which(self._path(key))
+        if found is not None and time.time() - found[1] / 1e9 > _READ_AGAIN:
+            with suppress(OSError):
+                os.utime(self._path(key))  # who is still read is kept
+            found = _which(self._path(key))
         known = self._known.get(key)
         if known is not None and known[0] in (found, None):
             return known[1]
@@ -71,6 +78,19 @@ class Frozen:
         for path in gone:
             path.unlink(missing_ok=True)
         return len(gone)
+
+    def prune(self, older: float) -> int:
+        """Remove what nobody has read for that many seconds, half a day more or less; returns how many."""
+        limit, gone = time.time() - older, 0
+        if astray(self.folder):
+            return 0
+        with suppress(OSError), os.scandir(self.folder) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    if entry.is_file(follow_symlinks=False) and entry.stat().st_mtime < limit:
+                        Path(entry.path).unlink()
+                        gone += 1
+        return gone
 
     def _keep(self, key: str, text: str, which: tuple[int, int] | None) -> str:
         self._known[key] = which, text

@@ -21,6 +21,7 @@ from hermes_memory_plugin.store.log_rows import (
     event_row,
     merged,
     trace_row,
+    untell,
 )
 from hermes_memory_plugin.store.refs import LIMIT, Refs, excerpt
 
@@ -164,7 +165,8 @@ class LogsLedger(LedgerConsumer):
         kinds: dict[str, list[Record]] = {}
         for record in records:
             kinds.setdefault(record.kind, []).append(record)
-        graves = Graves(connection, kinds.pop("forget", []), records)
+        forgets = kinds.pop("forget", [])
+        graves = Graves(connection, forgets, records)
         self._store_traces(connection, kinds.pop("trace", []), graves)
         turns = merged(connection, kinds.pop("turn", []), graves)
         replace(connection, "turns", TURNS, turns)
@@ -174,6 +176,7 @@ class LogsLedger(LedgerConsumer):
         replace(connection, "events", EVENTS, [event_row(record) for record in kinds.pop("event", [])])
         rest = [record for kind, found in kinds.items() if kind not in _ELSEWHERE for record in found]
         replace(connection, "other", OTHER, [other(record) for record in rest])
+        untell(connection, forgets)
         graves.close(self.refs)
         if audits:
             _forget_old_audits(connection)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hermes_memory_plugin.store.graves import Graves, turn_key
 from hermes_memory_plugin.store.ledger import fetch
-from hermes_memory_plugin.store.ledger_rows import Table, as_json, flag, integer, moment, number, select, text
+from hermes_memory_plugin.store.ledger_rows import (
+    Table,
+    as_json,
+    delete,
+    flag,
+    integer,
+    moment,
+    number,
+    select,
+    text,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -91,6 +102,27 @@ def trace_row(record: Record) -> Row:
         "kind": text(data.get("kind")) or "user",
         "timestamp": moment(record.at),
     }
+
+
+def untell(connection: DuckDBPyConnection, forgets: Iterable[Record]) -> None:
+    """Delete what conversations were told after a compaction, once something of theirs was forgotten."""
+    for record in forgets:
+        told = record.data.get("told")
+        for owner, session in _pairs(told if isinstance(told, list) else ()):
+            stored = fetch(
+                connection,
+                "SELECT id, record FROM other WHERE kind = 'compaction' AND owner = ?"
+                ' AND "timestamp" <= make_timestamp(?::BIGINT)',
+                [owner, moment(record.at)],
+            )
+            gone = [row["id"] for row in stored if json.loads(row["record"]).get("session") == session]
+            delete(connection, "other", "id", gone)
+
+
+def _pairs(many: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    for pair in many:
+        if isinstance(pair, list | tuple) and len(pair) == 2:
+            yield text(pair[0]), text(pair[1])
 
 
 def audit_row(record: Record) -> Row:

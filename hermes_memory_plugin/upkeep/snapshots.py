@@ -20,13 +20,14 @@ from hermes_memory_plugin.recall.question import language
 from hermes_memory_plugin.recall.smalltalk import is_small_talk
 from hermes_memory_plugin.store.frozen import Frozen
 from hermes_memory_plugin.store.ids import handle_hash, handle_letters
+from hermes_memory_plugin.upkeep import handover
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.parts import Parts
 
 FOLDER = "snapshots"
-KEPT = 30 * 86_400
-"""Seconds after which a session's snapshots may go."""
+KEPT, KEPT_STATES = 30 * 86_400, 90 * 86_400
+"""Seconds after which a session's snapshots, and its states after a compaction, may go: since they were last read."""
 
 
 class Snapshots:
@@ -80,13 +81,9 @@ class Snapshots:
         return text.splitlines()
 
     def prune(self) -> None:
-        """Delete those of sessions long over."""
-        limit = time.time() - KEPT
-        with suppress(OSError):
-            for path in (self._memory.folder / FOLDER).iterdir():
-                with suppress(OSError):
-                    if path.stat().st_mtime < limit:
-                        path.unlink()
+        """Delete those of sessions long over, and what they were told after their compactions."""
+        self._frozen.prune(KEPT)
+        Frozen(self._memory.folder / handover.FOLDER).prune(KEPT_STATES)
 
     def _keep(self, key: str, text: str) -> str:
         try:

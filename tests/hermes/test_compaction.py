@@ -430,3 +430,6 @@ def test_what_was_forgotten_is_told_no_more(bridge: Bridge, home: Path) -> None:
         assert "figure 2" in again
         assert send(bridge, REQUEST) == again
         assert send(later, REQUEST, session="s9", turn="s9:task:别的事") == others
+        memory.flush()
+        kept = [row["record"] for row in memory.archive.logs.rows("SELECT record FROM other")]
+        assert any("figure 2" in one for one in kept) and not any("figure 1" in one for one in kept)
