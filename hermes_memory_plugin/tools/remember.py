@@ -46,7 +46,7 @@ SCHEMA: dict[str, Any] = {
             },
             "query": {
                 "type": "string",
-                "description": "recall: what to look for, with names, codes and periods",
+                "description": "recall: what to look for, with names, codes and periods; left out: the titles of all notes",
             },
         },
         "required": ["action"],

@@ -213,10 +213,7 @@ def _plan(memory: Memory, pages: dict[Target, Pages]) -> Plan:
     files: list[File] = []
     for target in TARGETS:
         page = pages[target]
-        mine = [
-            Move(target, entry, *classify(entry, target, memory.reader.analyst.read))
-            for entry in page.entries
-        ]
+        mine = [Move(target, entry, *_becomes(memory, entry, target)) for entry in page.entries]
         left = [move.entry for move in mine if move.becomes == "persona"]
         text = DELIMITER.join(left)
         refused = page.foreign or ("" if entries_of(text) == left else "an entry holds a line with § alone")
@@ -224,6 +221,12 @@ def _plan(memory: Memory, pages: dict[Target, Pages]) -> Plan:
         files.append(File(FILES[target], page.limit, page.characters, after, refused))
         moves += mine
     return Plan(tuple(moves), tuple(files))
+
+
+def _becomes(memory: Memory, entry: str, target: Target) -> tuple[Becomes, str]:
+    if memory.notes.mask(entry) != entry:  # elsewhere it would be stored without it, and so be lost
+        return "persona", "it holds a secret, which every other layer masks"
+    return classify(entry, target, memory.reader.analyst.read)
 
 
 def _store(memory: Memory, move: Move, owner: Owner) -> Move:

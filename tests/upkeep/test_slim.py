@@ -80,6 +80,15 @@ def test_slim_moves_with_provenance_and_loses_nothing(memory: Memory) -> None:
     assert backup.read_text(encoding="utf-8") == DELIMITER.join(ENTRIES)
 
 
+def test_an_entry_with_a_secret_stays_where_it_is_whole(memory: Memory) -> None:
+    """No other layer keeps a secret: moved, it would be lost."""
+    entry = "取行情的步骤：调用 daily_basic 接口，token 是 sk-" + "proj-a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6"
+    put(memory, [entry, "比亚迪 2025年营收 7771 亿元"])
+    found = slim.apply(memory)
+    assert [move.entry for move in found.moving] == ["比亚迪 2025年营收 7771 亿元"]
+    assert memory.persona.read("memory").entries == (entry,)
+
+
 def test_restore_undoes_it(memory: Memory) -> None:
     path = put(memory, ENTRIES)
     slim.apply(memory)
