@@ -24,6 +24,7 @@ _TELLING = re.compile(
     r'"(?:error|output|result|content|text|message|summary|value|answer|data|stdout)"\s*:\s*'
     r'(?:"((?:[^"\\]|\\.)*)|(-?\d[\d.eE+-]*|true|false))'
 )
+_EXIT = re.compile(r'"(?:exit_code|returncode)"\s*:\s*(-?[1-9]\d{0,4})\b')
 _NO_JSON = str.maketrans("", "", '{}"')
 _EMPTY = re.compile(r"[\s{}\[\]\",:]*")
 
@@ -162,9 +163,15 @@ def conclusion(result: str) -> str:
         for found in _TELLING.finditer(text):
             said = found[2] or _unescaped(found[1] or "")
             if said.strip() and said not in ("true", "false"):
-                return _first_line(said)
-        return " ".join(text.split())
+                return _ended(text) + _first_line(said)
+        return _ended(text) + (" ".join(text.translate(_NO_JSON).split()) or " ".join(text.split()))
     return _first_line(text)
+
+
+def _ended(result: str) -> str:
+    """How a command ended, where it says that it failed: the host calls such a call ok."""
+    code = _EXIT.search(result)
+    return f"exit {code[1]}: " if code else ""
 
 
 def _state(entry: Mapping[str, Any]) -> str:

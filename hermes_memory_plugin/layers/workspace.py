@@ -150,11 +150,11 @@ class WorkspaceMemory:
             yield [f"Calls cited in answers: {', '.join(map(_plain, self.cited))}"]
         yield self._counted()
         yield _section(
-            "Earlier requests:",
+            "Earlier requests, newest first:",
             [
                 f"{one.state}: {_plain(one.text, 100)}"
                 + (f" → {_plain(one.answer, 70)}" if one.answer else "")
-                for one in self.requests[:-1]
+                for one in reversed(self.requests[:-1])
             ],
             _MOST["requests"],
         )

@@ -154,6 +154,14 @@ def test_no_task_regression(memory: Memory) -> None:
     assert "answered): 再查五粮液的PE" in summary(memory)
 
 
+def test_of_many_earlier_requests_the_newest_are_told(memory: Memory) -> None:
+    for number in range(9):
+        ask(memory, f"第{number}问", f"t{number}", number)
+    told = summary(memory).partition("Earlier requests")[2].splitlines()
+    assert [line.rpartition(" ")[2] for line in told[1:-1]] == [f"第{number}问" for number in (7, 6, 5, 4, 3)]
+    assert told[-1] == "* … and 3 more"
+
+
 def test_an_interrupted_request_is_called_so(memory: Memory) -> None:
     ask(memory, "查一下", "t1")
     ask(memory, "算了，换一个", "t2", 1)
@@ -267,7 +275,10 @@ def test_any_record_gives_a_bounded_harmless_text(state: WorkspaceMemory, limit:
         ('{"success": true, "value": 28.1}', "28.1"),
         ('{"content": "一行 \\"引号\\" 后', '一行 "引号" 后'),
         ("\n\n  first words\nsecond", "first words"),
-        ('{"a": 1}', '{"a": 1}'),
+        ('{"output": "two\\nlines", "exit_code": 3}', "exit 3: two"),
+        ('{"output": "", "exit_code": -9}', "exit -9: output: , exit_code: -9"),
+        ('{"status": "saved", "title": "不碰银行"}', "status: saved, title: 不碰银行"),
+        ('{"a": 1}', "a: 1"),
         ("", ""),
         ("[]", "[]"),
     ],
