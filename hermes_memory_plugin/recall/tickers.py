@@ -22,7 +22,7 @@ _EXPLICIT = re.compile(
 _EXPLICIT_AHEAD = re.compile(
     r"\d\s?(?:\.?\s?s[hsz]|\.?\s?bj|\.xsh|\.csi|\.hk|\.tw)|(?:s[hz]|bj|hk|se|xsh[ge]|hkex|otc|amex|nasdaq|nyse)\s?[.:_]?\s?[a-z0-9]|\$[a-z]|\.(?:us|o|n|oq)\b"
 )
-_BARE = re.compile(r"(?<![\da-z_.,:#$¥£€@+\-])(?:(\d{6})|(0\d{4}))(?![\da-z_]|[.,:]\d|-\d|\s?%)")
+_BARE = re.compile(r"(?<![\da-z_.,:#$¥£€@+\-])(?:(\d{6})|(0\d{3,4}))(?![\da-z_]|[.,:]\d|-\d|\s?%)")
 _US = re.compile(r"(?<![A-Za-z0-9_.$\-/])[A-Z]{1,5}(?:\.[AB])?(?![A-Za-z0-9_\-/])")
 
 _UNIT = re.compile(
@@ -35,7 +35,7 @@ _OTHER_NUMBER = re.compile(
     r"|里程|步数|金额|合计|总计|共计|花了|支付|付了|转账|转了|预算|工资|价值|押金|租金|房租|收款|红包|总价|人口|阅读量|播放量|浏览量|粉丝"
     r"|order(?:\s(?:no\.?|number|id))?|invoice(?:\s(?:no\.?|number))?|phone(?:\snumber)?|tel|fax|zip(?:\scode)?|postal\scode|postcode|password|passcode|pin(?:\scode)?|otp|extension|ext\.?"
     r"|ticket(?:\s(?:no\.?|number|id))?|tracking(?:\s(?:no\.?|number))?|employee\s(?:id|number|no\.?)|staff\s(?:id|number|no\.?)|verification\scode|door\scode|gate\scode|meeting\sid|room(?:\snumber)?|account(?:\snumber)?|case(?:\snumber)?"
-    r"|(?<!stock\s)(?<!ticker\s)(?<!share\s)(?<!security\s)\bcode|serial(?:\snumber)?|issue|pull\srequest|\bpr|commit|error|port|line|pid|total|amount|paid|cost|budget|balance|population)"
+    r"|(?<!stock\s)(?<!ticker\s)(?<!share\s)(?<!security\s)\bcode|serial(?:\snumber)?|issue|page|pull\srequest|\bpr|commit|error|port|line|pid|total|amount|paid|cost|budget|balance|population)"
     r"(?:号码|号|编号|id)?\s*(?:是|为|改为|换成|变成|改成|了|is|was|of|are|:|=|#|no\.?|的|「|“|\"|'|\(|（)?\s*(?:是|为|is|:)?\s*[#「“\"'(]?$"
 )
 _INDEX_TALK = re.compile(r"上证|沪指|指数|大盘|综指|\bindex\b|composite|中证|国证|沪深")
@@ -145,10 +145,12 @@ def _bare(text: str, match: re.Match[str], known: Container[str], talk: bool) ->
     alone = end - start == len(text.strip())
     around = text[max(0, start - 10) : end + 6]
     if match[2]:
-        entity = f"{match[2]}.HK"
-        if entity in known and (alone or talk or _HK_TALK.search(around)):
+        entity = f"{match[2].zfill(5)}.HK"
+        if entity in known and len(match[2]) == 5 and (alone or talk or _HK_TALK.search(around)):
             return Code(entity, start, end, 0.85)
-        return Code(entity, start, end, 0.7) if _HK_TALK.search(around) else None
+        # Four digits are a time, a year or a PIN as well: only a company that is known, and only beside Hong Kong.
+        sure = _HK_TALK.search(around) and (len(match[2]) == 5 or entity in known)
+        return Code(entity, start, end, 0.7) if sure else None
     digits = match[1]
     entity = f"{digits}.SH"
     if (

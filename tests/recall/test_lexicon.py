@@ -68,6 +68,7 @@ def test_one_company_by_every_spelling(lexicon: Lexicon, spelling: str) -> None:
         ("00700.HK", "00700.HK"),
         ("0700.HK", "00700.HK"),
         ("700.hk", "00700.HK"),
+        ("港股 0700 的市盈率", "00700.HK"),
         ("HK00700", "00700.HK"),
         ("腾讯", "00700.HK"),
         ("AAPL", "AAPL"),
