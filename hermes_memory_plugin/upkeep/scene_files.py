@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hermes_memory_hookspecs import Owner
 from hermes_memory_plugin.errors import HermesMemoryError
 from hermes_memory_plugin.layers.facts import moment
-from hermes_memory_plugin.layers.scenes import Scene
+from hermes_memory_plugin.layers.scenes import Scene, Status
 from hermes_memory_plugin.recall.markdown import scene_record
 from hermes_memory_plugin.upkeep import scene_text
 from hermes_memory_plugin.upkeep.scene_draft import Draft, Sentence
@@ -90,6 +90,9 @@ class SceneFiles:
                 return self._grow(taken, draft, session, state)
             if taken is not None:
                 title += f" {day_of(draft.at)}"
+        # A topic another conversation began is confirmed by this one, also where its file is now somebody's own.
+        begun = {one for row in same for one in self._sessions(row[2], state)}
+        status: Status = "active" if begun - {session} else "proposed"
         at = moment(draft.at)
         sentences = scene_text.merge([], draft.sentences, stands=lambda cite: True)
         scene = self._memory.scenes.save(
@@ -100,12 +103,17 @@ class SceneFiles:
             tickers=draft.topic.tickers,
             sectors=draft.topic.sectors,
             period=draft.topic.period,
-            status="proposed",
+            status=status,
             sources=draft.sources,
             origin="model",
-            expires=datetime.now(UTC) + PROPOSED,
+            expires=datetime.now(UTC) + PROPOSED if status == "proposed" else None,
         )
         return self._wrote(scene, state, [session])
+
+    def _sessions(self, row: Row, state: State) -> list[str]:
+        """The conversations that wrote a scene, also after somebody edited its file."""
+        written = state.files.get(Path(str(row.extra.get("path") or "")).name)
+        return written.sessions if written is not None else []
 
     def _grow(self, scene: Scene, draft: Draft, session: str, state: State) -> Scene:
         sessions = state.files[scene.note.path.name].sessions

@@ -141,6 +141,8 @@ def test_a_hand_edited_file_is_never_overwritten(memory: Memory) -> None:
     edited = path.read_text(encoding="utf-8").replace("## 结论", "## 结论\n\n我的看法：再等等。\n")
     path.write_text(edited, encoding="utf-8")
     end(memory, hold(memory, "s2", 26.1))
+    (second,) = [scene for scene in memory.scenes if scene.note.path != path]
+    assert (second.status, second.expires) == ("active", None), "the second conversation confirms the topic"
     end(memory, hold(memory, "s3", 25.1))
     assert path.read_text(encoding="utf-8") == edited
     beside = [scene for scene in memory.scenes if scene.note.path != path]
