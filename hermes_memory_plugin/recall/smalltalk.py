@@ -46,6 +46,10 @@ _CHAT = re.compile(
 _CRY = re.compile(
     r"^(?:哎呀|哎哟|唉|哇+塞?|天哪|天啊|妈呀|我的天|呜呜|嘻嘻|嘿嘿|哈哈+|呵呵|嗷|耶|ugh|wow|omg|yay|ouch|oops|phew|yikes|sorry|haha+|hehe|lol|brb|gtg|ttyl|woohoo|hooray|aww+)(?![a-z\u3400-\u9fff]{0,1}股)\b|^(?:哎呀|哎哟|唉|哇+塞?|天哪|天啊|妈呀|我的天|呜呜|哈哈+|嘻嘻|嘿嘿)"
 )
+# 今天股市真热闹呀: how it feels, said of no company and asking nothing.
+_REMARK = re.compile(
+    r"^(?:今天|今日|今儿|这两天|最近|这周)?的?(?:a股|股市|大盘|市场|行情|盘面)(?:今天|今日|最近|这两天)?也?(?:真是?|好|太|可真?|够|挺|有点)(?:的|是)?(?:热闹|精彩|刺激|疯狂|火爆?|红火|吓人|惨烈?|糟糕|无聊|闹心|给力|开心|难受?|折磨人?|魔幻|离谱|绝|夸张|痛苦|让人[\u3400-\u9fff]{2})[了的]?[呀啊呢哦啦哈嘛哟~!。\s]*$"
+)
 _SHORT_CRY = 30
 _SUM = re.compile(
     r"^(?:what(?:'s| is)\s)?[\d\s.+*/x×÷()^-]*\d\s?(?:[+*/x×÷^-]|times|plus|minus|divided by|乘以?|加上?|减去?|除以)\s?\d[\d\s.+*/x×÷()^-]*(?:=|等于.{0,3})?\s?\??$"
@@ -63,6 +67,8 @@ def is_small_talk(text: str, *, anchored: bool) -> bool:
         return False
     rest = _NOT_WORDS.sub(" ", text)
     if not any(map(str.isalnum, rest)):
+        return True
+    if _REMARK.match(text):
         return True
     if anchored:
         return False

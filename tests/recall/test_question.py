@@ -23,7 +23,7 @@ def ask(text: str, *history: str) -> Question:
     "text",
     [
         "你好", "您好！", "在吗", "早上好", "晚安", "谢谢", "谢谢你", "好的，谢谢", "好的，继续", "继续", "收到", "嗯嗯", "哈哈哈", "没问题", "太好了！", "辛苦了", "再见", "明天见", "👍", "🎉🎉", "？", "...", "",
-        "好的收到，辛苦啦", "你是谁", "你会做什么", "今天天气怎么样", "讲个笑话", "写一首诗", "怎么做红烧肉", "推荐一部电影", "晚饭吃什么好", "翻译成法语", "今天星期几", "1",
+        "好的收到，辛苦啦", "你是谁", "你会做什么", "今天天气怎么样", "讲个笑话", "写一首诗", "怎么做红烧肉", "推荐一部电影", "晚饭吃什么好", "翻译成法语", "今天星期几", "1", "今天股市真热闹呀", "大盘太刺激了！", "A股最近挺疯狂的",
         "hi", "hello there", "Thanks a lot!", "ok great", "sounds good", "go on", "good night", "bye", "how are you?", "who are you", "tell me a joke", "what's the weather today",
         "write a poem about the sea", "recommend a movie", "how do I cook rice", "yes please", "never mind", "lol",
     ],
@@ -36,7 +36,7 @@ def test_small_talk_asks_nothing(text: str) -> None:
     "text",
     [
         "茅台谢谢", "你好，茅台PE多少", "好的谢谢，那五粮液呢", "谢谢，600519呢", "继续上次的估值分析", "好的，毛利率呢", "我喜欢的电影是什么", "我的口味你记得吗", "上次说的红烧肉做法", "还记得我的规则吗",
-        "银行股怎么看", "推荐几只股票", "不碰什么", "部署用什么命令", "what's my favourite movie", "thanks, and Moutai?", "how do I deploy the api", "remember my usual order?", "hi, what did we decide about the schema",
+        "大盘太贵了吗", "市场真的好转了吗", "行情好的板块有哪些", "银行股怎么看", "推荐几只股票", "不碰什么", "部署用什么命令", "what's my favourite movie", "thanks, and Moutai?", "how do I deploy the api", "remember my usual order?", "hi, what did we decide about the schema",
     ],
 )  # fmt: skip
 def test_a_question_with_manners_is_still_a_question(text: str) -> None:
