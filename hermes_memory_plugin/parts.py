@@ -111,6 +111,7 @@ class Parts:
     def archive(self) -> Archive:
         """The ledgers and the drain that feeds them."""
         from hermes_memory_plugin.upkeep.archive import Archive
+        from hermes_memory_plugin.upkeep.dialogue import Dialogue
         from hermes_memory_plugin.upkeep.extract import Extraction
 
         return Archive(
@@ -119,6 +120,14 @@ class Parts:
             journal=self._journal,
             extract=Extraction(
                 self.folder / "journal", self._journal, self.hooks, self.count, dated=self.dated
+            ),
+            dialogue=Dialogue(
+                self.folder / "journal",
+                self._journal,
+                lambda: self.reader,
+                self.count,
+                dated=self.dated,
+                wanted=lambda: self.settings.dialogue.facts,
             ),
             count=self.count,
         )

@@ -134,6 +134,15 @@ class Scenes(_Section):
     )
 
 
+class Dialogue(_Section):
+    """What is taken from the user's own words."""
+
+    facts: bool = Field(
+        default=True,
+        description="keep the preferences, holdings, decisions and corrections the user states as rows of their own",
+    )
+
+
 class Lifetime(_Section):
     """How long a row counts as current; 0 stands for ever. A plugin's `fact_lifetime` wins over these."""
 
@@ -200,6 +209,7 @@ class Settings(_Section):
     journal: Journal = Journal()
     offload: Offload = Offload()
     scenes: Scenes = Scenes()
+    dialogue: Dialogue = Dialogue()
     lifetime: Lifetime = Lifetime()
     retention: Retention = Retention()
     llm: Llm = Llm()

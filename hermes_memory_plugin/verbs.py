@@ -124,7 +124,7 @@ class Verbs(Parts):
             raise PersonaRefused(
                 file, "this entry is Hermes' own; its memory tool removes it, and recall follows"
             )
-        ids = [row.id for row in rows]
+        ids, never = self._with_what_it_stated(rows)
         if not dry_run:
             for row in rows:
                 self._remove_file(row.extra.get("path", ""))
@@ -133,7 +133,7 @@ class Verbs(Parts):
             key = (owner or Owner()).key
             # What was told of these conversations after a compaction has their words in it.
             told = sorted({(row.owner, row.session) for row in rows if row.layer == "L0" and row.session})
-            self._journal.append("forget", {"ids": ids, "by": by or key, "why": why, "told": told}, owner=key)
+            self._journal.append("forget", {"ids": [*ids, *never], "by": by or key, "why": why, "told": told}, owner=key)
             self._wrote()
             if any(row.layer in ("L0", "L1") for row in rows):
                 self.drafts.files.without(rows)
@@ -340,6 +340,15 @@ class Verbs(Parts):
         self._journal.append("note", note_record(self.folder, note), owner=owner.key)
         self._wrote()
         return note.id
+
+    def _with_what_it_stated(self, rows: list[Row]) -> tuple[list[str], list[str]]:
+        """(the ids of rows and of the facts their turns stated, the ids of those that are still to be made)."""
+        from hermes_memory_plugin.upkeep.dialogue import ids_of
+
+        derived = [(row.owner, one) for row in rows if row.kind == "turn" for one in ids_of(row.id)]
+        rows += [row for owner, one in derived if (row := self.reader.index.find(one, {owner})) is not None]
+        ids = [row.id for row in rows]
+        return ids, [one for _, one in derived if one not in ids]
 
     def _remove_file(self, relative: str) -> None:
         if not relative:

@@ -21,8 +21,6 @@ from hermes_memory_plugin.layers import keys
 
 TRUST: Mapping[str, int] = {"user": 5, "tool": 4, "report": 3, "import": 2, "model": 1, "web": 0}
 """How much a row of that origin may overrule; a row of an unknown origin counts as web."""
-CORRECTION = 6
-"""The trust of what a user says to correct a figure, his own included."""
 
 KINDS: tuple[str, ...] = get_args(FactKind)
 ORIGINS: tuple[str, ...] = get_args(Origin)

@@ -90,6 +90,7 @@ class Rows:
                             "currency",
                             "title",
                             "tool_call_id",
+                            "turn",
                         ),
                     )
                     | gist.extra()

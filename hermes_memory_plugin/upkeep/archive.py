@@ -39,6 +39,7 @@ class Archive:
         index: Callable[[], Index],
         journal: Journal,
         extract: Consumer,
+        dialogue: Consumer,
         count: Count,
     ) -> None:
         self.folder = folder
@@ -47,7 +48,7 @@ class Archive:
         self.facts = FactsLedger(folder, key_of=facts.fact_key, resolve=_resolve)
         self.logs = LogsLedger(folder)
         self._count = count
-        self._consumers: list[Consumer] = [extract, self.facts, self.logs, _IndexConsumer(index)]
+        self._consumers: list[Consumer] = [extract, dialogue, self.facts, self.logs, _IndexConsumer(index)]
         self.drain = _Watched(folder, self._consumers, self._damaged)
         self.drainer = Drainer(self.drain)
 

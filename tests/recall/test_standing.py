@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hermes_memory_hookspecs import Owner
 from hermes_memory_plugin import Memory
 from hermes_memory_plugin.recall.standing import preferences
@@ -46,3 +48,23 @@ def test_a_project_has_its_own_rules_beside_the_general_ones(memory: Memory) -> 
     memory.remember("rule of heron", kind="preference", project="heron", as_of="2026-01-03")
     assert rules(memory, project="puffin") == ["rule of puffin", "general rule"]
     assert rules(memory) == ["general rule"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("不碰银行股", "用户明确要求不要推荐银行股", True),
+        ("不买地产", "回避地产板块", True),
+        ("no bank stocks", "The user never wants to buy bank stocks", True),
+        ("不碰银行股", "不碰地产股", False),
+        ("不碰银行股", "银行股仓位不超过10%", False),
+        ("不碰银行股", "只看银行股", False),
+        ("不要推荐银行股，也不要推荐地产", "不碰银行股", False),
+        ("以后用表格", "不用表格", False),
+    ],
+)
+def test_one_taboo_in_other_words_is_one(memory: Memory, one: str, other: str, same: bool) -> None:
+    memory.remember(one, kind="preference", as_of="2026-01-01")
+    memory.remember(other, title="规矩", type="user")
+    found = rules(memory)
+    assert len(found) == (1 if same else 2) and other in found[0]
