@@ -13,6 +13,8 @@ from typing import Any
 
 from hermes_memory_hookspecs import Owner
 
+TYPES = ("user", "feedback", "project", "reference")
+"""Types of notes; a note's file name begins with its own."""
 SLUG_LENGTH = 60
 UNREADABLE = Owner(platform="unreadable", user_id="front-matter")
 """Owner of a file that names one we cannot read: only who asks for every owner sees it."""
@@ -122,6 +124,13 @@ def slug(title: str) -> str:
     while len(kept.encode("utf-8")) > 180 or len(kept) > SLUG_LENGTH:
         kept = kept[:-1]
     return kept.rstrip("_-") or hashlib.sha256(folded.encode()).hexdigest()[:6]
+
+
+def title_of_file(name: str) -> str:
+    """The title of a file that names none: its name without the type of a note."""
+    stem = name.removesuffix(".md")
+    head, _, rest = stem.partition("_")
+    return (rest if head in TYPES and rest else stem).replace("_", " ").strip() or stem
 
 
 def file_id(path: Path) -> str:

@@ -19,14 +19,13 @@ from typing import Any
 from hermes_memory_hookspecs import Owner
 from hermes_memory_plugin.errors import HermesMemoryError
 from hermes_memory_plugin.layers import front, note_index
-from hermes_memory_plugin.layers.front import SLUG_LENGTH, slug
+from hermes_memory_plugin.layers.front import SLUG_LENGTH, TYPES, slug
 from hermes_memory_plugin.layers.trash import Discarded, Trash
 from hermes_memory_plugin.store.files import astray, atomic_write, inside, private_folder
 from hermes_memory_plugin.store.ids import new_ulid
 from hermes_memory_plugin.store.locks import LockFile
 from hermes_memory_plugin.store.mask import mask_text
 
-TYPES = ("user", "feedback", "project", "reference")
 BODY_LENGTH = 8_000
 CUT_MARK = "\n\n[… cut at 8,000 characters]"
 
@@ -69,6 +68,8 @@ class Note:
     as_of: datetime | None = None
     broken: str = ""
     """Why the front matter could not be read; such a file is never rewritten."""
+    restored: datetime | None = None
+    """When it was taken out of the trash: what was forgotten of its id before then does not count."""
 
 
 class Notes:
@@ -121,6 +122,7 @@ class Notes:
                 updated=now,
                 origin=origin,
                 project=project,
+                restored=earlier.restored if earlier else None,
             )
             atomic_write(self.folder, note.path.name, _as_text(note))
             if earlier and earlier.path != note.path:
@@ -137,7 +139,7 @@ class Notes:
         return gone
 
     def restore(self, found: Discarded) -> Note:
-        """Bring a forgotten note back, under a new id: what was forgotten by its old id stays forgotten.
+        """Bring a forgotten note back as what it was, its id included; its file says when, so that the id counts again.
 
         A file whose front matter is broken comes back byte for byte, under another name. Raises BadNote when a note
         of that title has been saved since.
@@ -159,7 +161,8 @@ class Notes:
                 title = note.title if note.title != found.path.stem.replace("_", " ") else found.title
                 note = replace(
                     note,
-                    id=new_ulid(),
+                    id=id_of(note, found),
+                    restored=datetime.now(UTC),
                     type=type_,
                     title=self.title_of(title),
                     description=self.title_of(note.description),
@@ -306,12 +309,17 @@ class Notes:
         return note.path.name, self.mask(note.title), self.mask(note.description)
 
 
+def id_of(note: Note, found: Discarded) -> str:
+    """The id of a forgotten file: its own, or that of the name it had."""
+    return found.id or front.file_id(note.path.with_name(found.file))
+
+
 def parse(text: str, path: Path, changed: datetime) -> Note:
     """Read a note file's text. Broken front matter: the whole text is the body and `broken` says why."""
     parts = front.split(text)
     plain = Note(
         id=front.file_id(path),
-        title=_stem(path.name).replace("_", " ") or path.stem,
+        title=front.title_of_file(path.name),
         type=_type_of(path),
         body=parts.body,
         path=path,
@@ -334,6 +342,7 @@ def parse(text: str, path: Path, changed: datetime) -> Note:
         origin=str(found.get("origin") or "user"),
         project=str(found.get("project") or ""),
         as_of=front.moment(found.get("as_of")),
+        restored=front.moment(found.get("restored")),
     )
 
 
@@ -348,6 +357,8 @@ def _as_text(note: Note) -> str:
         "created": note.created.isoformat(timespec="seconds"),
         "updated": note.updated.isoformat(timespec="seconds"),
     }
+    if note.restored:
+        fields["restored"] = note.restored.isoformat(timespec="microseconds")
     if note.project:
         fields["project"] = note.project
     return front.join(fields, note.body)

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from hermes_memory_hookspecs import Owner
 from hermes_memory_plugin.layers import front
-from hermes_memory_plugin.layers.notes import BadNote, Note, Notes
+from hermes_memory_plugin.layers.notes import BadNote, Note, Notes, id_of
 from hermes_memory_plugin.layers.trash import Discarded
 from hermes_memory_plugin.store.files import atomic_write
 from hermes_memory_plugin.store.ids import new_ulid
@@ -76,6 +76,7 @@ class Scenes:
         sources: Iterable[str] = (),
         origin: str = "user",
         expires: datetime | None = None,
+        restored: datetime | None = None,
         at: Path | None = None,
         now: datetime | None = None,
     ) -> Scene:
@@ -110,6 +111,7 @@ class Scenes:
                     created=earlier.created if earlier else now,
                     updated=now,
                     origin=origin,
+                    restored=restored or (earlier.restored if earlier else None),
                 ),
                 as_of=as_of,
                 tickers=_texts(map(self.mask, tickers)),
@@ -172,7 +174,7 @@ class Scenes:
         return gone
 
     def restore(self, found: Discarded) -> Scene:
-        """Bring a forgotten scene back, under a new id; a file with broken front matter under another name."""
+        """Bring a forgotten scene back, its id included; a file with broken front matter under another name."""
         scene = self.read(found.path)
         if scene is None:
             raise BadNote("name", found.name, "a file in the trash; it is gone or cannot be read")
@@ -190,7 +192,8 @@ class Scenes:
         back = self.save(
             found.title,
             scene.note.body,
-            id=new_ulid(),
+            id=id_of(scene.note, found),
+            restored=datetime.now(UTC),
             as_of=scene.as_of,
             owner=scene.note.owner,
             tickers=scene.tickers,
@@ -252,6 +255,7 @@ def parse(text: str, path: Path, changed: datetime) -> Scene:
         updated=front.moment(found.get("updated")) or changed,
         origin=str(found.get("origin") or "user"),
         broken=parts.broken,
+        restored=front.moment(found.get("restored")),
     )
     return Scene(
         note,
@@ -280,6 +284,7 @@ def _as_text(scene: Scene) -> str:
     fields |= {"owner": note.owner.key, "origin": note.origin}
     fields["created"] = note.created.isoformat(timespec="seconds")
     fields["updated"] = note.updated.isoformat(timespec="seconds")
+    fields |= {"restored": note.restored.isoformat(timespec="microseconds")} if note.restored else {}
     fields |= {"as_of": scene.as_of.isoformat(timespec="seconds")} if scene.as_of else {}
     fields |= {"expires": scene.expires.isoformat(timespec="seconds")} if scene.expires else {}
     return front.join(fields, note.body)

@@ -114,7 +114,7 @@ class Trash:
         except OSError:
             return None
         at = datetime.strptime(match[1], "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC)
-        title = parts.fields.get("name") or parts.fields.get("title") or match[3].removesuffix(".md")
+        title = parts.fields.get("name") or parts.fields.get("title") or front.title_of_file(match[3])
         return Discarded(
             path.name,
             path,

@@ -1,7 +1,8 @@
 """Which rows of which segments stand: newest version of each id, nothing forgotten, superseded rows marked.
 
 All rules here commute: records may arrive in any order, twice, or both from disk and from a journal, and the
-result is the same. A version is dead for ever once a newer one is known; a forgotten id never lives again.
+result is the same. A version is dead for ever once a newer one is known; a forgotten id lives again only by a row that
+says when it was restored, and that was later.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from hermes_memory_plugin.layers.facts import KeyRank
 from hermes_memory_plugin.recall.index_files import Array
+from hermes_memory_plugin.recall.index_gone import Gone
 from hermes_memory_plugin.recall.index_row import Row, digest
 from hermes_memory_plugin.recall.segments import UNDATED, Entry, Segment, build, merge
 from hermes_memory_plugin.store.ids import is_ulid
@@ -63,10 +65,7 @@ class Corpus:
     def __init__(self, retires: Retires) -> None:
         self.disk: list[Part] = []
         self.memory: list[Part] = []
-        self.forgotten: dict[int, int] = {}
-        """Id digest of what never comes back: when the id was first seen (so that its handle stays its own)."""
-        self.removed: dict[int, int] = {}
-        """Id digest of what is gone until it is added again: the stamp of the removal."""
+        self.gone = Gone()
         self.version = 0
         self._retires = retires
         self._pending: dict[int, Entry] = {}
@@ -77,11 +76,17 @@ class Corpus:
         """Every part, oldest first."""
         return [*self.disk, *self.memory]
 
-    def add(self, row: Row, stamp: int, born: int) -> None:
-        """The row stands from now on, unless its id is forgotten, another owner's, or a newer version is known."""
+    def add(self, row: Row, stamp: int, born: int, *, restored: int = 0) -> None:
+        """The row stands from now on, unless its id is forgotten, another owner's, or a newer version is known.
+
+        `restored`: when the row was asked back; what was forgotten before then lives again.
+        """
         key = digest(row.id)
-        if key in self.forgotten or self.removed.get(key, -1) >= stamp:
+        if restored and self.gone.restore(key, restored):
+            self._tombstones = None
+        if self.gone.holds(key) or self.gone.removed.get(key, -1) >= stamp:
             return
+        born = min(born, self.gone.forgotten.get(key, born))
         if not is_ulid(row.id) and self._owner_of(key) not in ("", row.owner):
             return  # nobody takes over a row by naming its id
         older = self._pending.pop(key, None)
@@ -97,12 +102,12 @@ class Corpus:
         """The ids are gone; ids never seen are remembered all the same."""
         self.flush()
         keys = [digest(id_) for id_ in ids]
-        for key in keys:
-            if forever:
-                self.forgotten.setdefault(key, stamp)
-                self._tombstones = None
-            else:
-                self.removed[key] = max(stamp, self.removed.get(key, stamp))
+        if forever:
+            self.gone.bury(keys, stamp)
+            self._tombstones = None
+            keys = [key for key in keys if self.gone.holds(key)]
+        else:
+            self.gone.remove(keys, stamp)
         self._kill(keys, stamp, forever)
         self.version += 1
 
@@ -134,41 +139,39 @@ class Corpus:
         self._fold()
         self.version += 1
 
-    def adopt(self, disk: list[Part], forgotten: dict[int, int], removed: dict[int, int]) -> None:
+    def adopt(self, disk: list[Part], gone: Gone) -> None:
         """Another state of the disk takes the place of the old one; what only memory knows stays."""
         self.flush()
-        news = forgotten.keys() - self.forgotten.keys()
-        ours = self.forgotten.keys() - forgotten.keys()
+        known_here, known_there = self.gone.held(), gone.held()
         changed = {
             key
-            for key in self.removed.keys() | removed.keys()
-            if self.removed.get(key, -1) != removed.get(key, -1)
+            for key in self.gone.removed.keys() | gone.removed.keys()
+            if self.gone.removed.get(key, -1) != gone.removed.get(key, -1)
         }
         memory, self.memory, self.disk = self.memory, [], disk
-        for key, born in forgotten.items():
-            self.forgotten[key] = min(born, self.forgotten.get(key, born))
+        self.gone.merge(gone)
         self._tombstones = None
-        for key, at in removed.items():
-            self.removed[key] = max(at, self.removed.get(key, at))
         for part in memory:
             part.successor = np.zeros(part.segment.rows, np.uint64)
             self._integrate(part)
             self.memory.append(part)
-        if news or ours:
-            self._kill([*news, *ours], 0, True)
+        news = self.gone.held() - (known_here & known_there)
+        if news:
+            self._kill(sorted(news), 0, True)
         for key in changed:
-            self._kill([key], self.removed[key], False)
+            self._kill([key], self.gone.removed[key], False)
         self.memory = [part for part in self.memory if not part.dead.all()]
         self.version += 1
 
     def births(self, low: int, high: int) -> list[tuple[int, int]]:
         """(first seen, id digest) of all ids in a range, forgotten ones included."""
         if self._tombstones is None:
-            keys = np.array(sorted(self.forgotten), np.uint64)
-            self._tombstones = keys, np.array([self.forgotten[key] for key in keys.tolist()], np.int64)
-        keys, born = self._tombstones
+            keys = np.array(sorted(self.gone.held()), np.uint64)
+            born = self.gone.forgotten
+            self._tombstones = keys, np.array([born[key] for key in keys.tolist()], np.int64)
+        keys, births = self._tombstones
         start, stop = np.searchsorted(keys, np.uint64(low)), np.searchsorted(keys, np.uint64(high), "right")
-        found = list(zip(born[start:stop].tolist(), keys[start:stop].tolist(), strict=True))
+        found = list(zip(births[start:stop].tolist(), keys[start:stop].tolist(), strict=True))
         for part in self.parts:
             rows = part.segment.between(low, high)
             column = part.segment.column
@@ -210,8 +213,8 @@ class Corpus:
                     part.dead[row] = True
                     disturbed.add(int(column["group"][row]))
                     if forever:
-                        key = keys[place]
-                        self.forgotten[key] = min(self.forgotten[key], int(column["born"][row]))
+                        key, born = keys[place], self.gone.forgotten
+                        born[key] = min(born[key], int(column["born"][row]))
                         self._tombstones = None
         self._settle(disturbed - {0}, {}, extra=None)
 

@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from hermes_memory_plugin.recall.index_corpus import Part
 from hermes_memory_plugin.recall.index_files import Array, IndexDamaged, read_container, write_container
+from hermes_memory_plugin.recall.index_gone import Gone
 from hermes_memory_plugin.recall.segment import fits
 from hermes_memory_plugin.recall.segments import Segment
 from hermes_memory_plugin.store.files import atomic_write
@@ -52,8 +53,7 @@ class Loaded:
     manifest: Manifest
     signature: Signature
     parts: list[Part]
-    forgotten: dict[int, int]
-    removed: dict[int, int]
+    gone: Gone
 
 
 def signature(folder: Path) -> Signature | None:
@@ -118,7 +118,7 @@ def _open(folder: Path, manifest: Manifest, seen: Signature, known: Mapping[str,
         for name, size, crc in manifest.files
     ]
     if manifest.overlay is None:
-        return Loaded(manifest, seen, parts, {}, {})
+        return Loaded(manifest, seen, parts, Gone())
     name, size, crc = manifest.overlay
     _, arrays = read_container(folder / name, size=size, crc=crc)
     try:
@@ -130,18 +130,19 @@ def _open(folder: Path, manifest: Manifest, seen: Signature, known: Mapping[str,
                 values = arrays["over_by"][start:stop] if rows == "over" else True
                 getattr(part, apply)[numbers[start:stop] - base] = values
             base += part.segment.rows
-        pairs = [
-            dict(zip(arrays[key].tolist(), arrays[key + "_at"].tolist(), strict=True))
-            for key in ("forgotten", "removed")
-        ]
+        gone = Gone(
+            **{
+                one.name: dict(zip(arrays[one.name].tolist(), arrays[f"{one.name}_at"].tolist(), strict=True))
+                for one in fields(Gone)
+                if one.name in arrays
+            }
+        )
     except (KeyError, IndexError, ValueError) as error:
         raise IndexDamaged(folder / name, f"it does not fit its segments ({error!r})") from error
-    return Loaded(manifest, seen, parts, pairs[0], pairs[1])
+    return Loaded(manifest, seen, parts, gone)
 
 
-def overlay_of(
-    parts: Iterable[Part], forgotten: Mapping[int, int], removed: Mapping[int, int]
-) -> dict[str, Array]:
+def overlay_of(parts: Iterable[Part], gone: Gone) -> dict[str, Array]:
     """The state of the rows as arrays; numbers run through all parts."""
     dead, over, over_by, base = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, np.uint64)], 0
     for part in parts:
@@ -150,15 +151,16 @@ def overlay_of(
         over.append(rows + base)
         over_by.append(part.successor[rows])
         base += part.segment.rows
-    return {
+    overlay = {
         "dead": np.concatenate(dead),
         "over": np.concatenate(over),
         "over_by": np.concatenate(over_by),
-        "forgotten": np.array(list(forgotten), np.uint64),
-        "forgotten_at": np.array(list(forgotten.values()), np.int64),
-        "removed": np.array(list(removed), np.uint64),
-        "removed_at": np.array(list(removed.values()), np.int64),
     }
+    for one in fields(gone):
+        stamps: dict[int, int] = getattr(gone, one.name)
+        overlay[one.name] = np.array(list(stamps), np.uint64)
+        overlay[f"{one.name}_at"] = np.array(list(stamps.values()), np.int64)
+    return overlay
 
 
 def fresh_name(generation: int, suffix: str) -> str:

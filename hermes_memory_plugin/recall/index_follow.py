@@ -163,7 +163,7 @@ class Following:
             self._seen = None
             return False
         previous = self.manifest.offsets
-        self.corpus.adopt(loaded.parts, loaded.forgotten, loaded.removed)
+        self.corpus.adopt(loaded.parts, loaded.gone)
         offsets = self.tail.offsets
         for journal, offset in loaded.manifest.offsets.items():
             behind = offset < previous.get(journal, 0)  # rebuilt from an older state: read that part again
@@ -222,7 +222,8 @@ class Following:
         if isinstance(one, Remove):
             self.corpus.remove(one.ids, stamp, forever=one.forever)
         else:
-            self.corpus.add(one.row, stamp, one.row.created or stamp if at is None else at)
+            born = one.row.created or stamp if at is None else at
+            self.corpus.add(one.row, stamp, born, restored=one.restored)
 
 
 _indexes: weakref.WeakSet[Following] = weakref.WeakSet()

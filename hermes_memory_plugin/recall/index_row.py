@@ -47,14 +47,18 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """The row is there from now on; it takes the place of an older one with the same id."""
+    """The row is there from now on; it takes the place of an older one with the same id.
+
+    `restored`: when somebody asked for it back (epoch microseconds); what was forgotten of that id before does not count.
+    """
 
     row: Row
+    restored: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """The ids are gone. `forever`: no replay, import or rebuild brings them back (what `forget` means)."""
+    """The ids are gone. `forever`: no replay, import or rebuild brings them back (what `forget` means), only a restore."""
 
     ids: tuple[str, ...]
     forever: bool = True

@@ -133,7 +133,7 @@ class IndexWriter:
         with index.lock:
             if fresh is not None:
                 carry(fold, numbers, fresh)
-            overlay = overlay_of(after, corpus.forgotten, corpus.removed)
+            overlay = overlay_of(after, corpus.gone)
         # What happens from here to the end comes from records behind `offsets`: whoever reads those knows it too.
         manifest = Manifest(
             generation,

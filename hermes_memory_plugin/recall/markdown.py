@@ -114,6 +114,7 @@ def _record(folder: Path, note: Note, type_: str, mask: Mask) -> dict[str, Any]:
         "mtime_ns": stamp,
         "size": size,
         "broken": mask(note.broken),
+        "restored_at": microseconds(note.restored),
     }
 
 

@@ -128,7 +128,8 @@ class Rows:
                     trust=5 if data.get("origin", "user") == "user" else 1,
                     **self._vector(title, body),
                     extra=_kept(data, ("path", "mtime_ns", "size", "title", "type", "broken")) | both.extra(),
-                )
+                ),
+                restored=int(data.get("restored_at") or 0),
             )
         ]
 
@@ -170,7 +171,8 @@ class Rows:
                     **self._vector(title, body),
                     extra=_kept(data, ("path", "mtime_ns", "size", "title", "broken", "scene"))
                     | both.extra(),
-                )
+                ),
+                restored=int(data.get("restored_at") or 0),
             )
         ]
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Literal
 from hermes_memory_hookspecs import Owner
 from hermes_memory_plugin.errors import HermesMemoryError
 from hermes_memory_plugin.layers import front
-from hermes_memory_plugin.layers.notes import BODY_LENGTH, TYPES, BadNote, Note
+from hermes_memory_plugin.layers.front import TYPES
+from hermes_memory_plugin.layers.notes import BODY_LENGTH, BadNote, Note
 from hermes_memory_plugin.recall.markdown import note_record
 from hermes_memory_plugin.store.files import atomic_write
 

@@ -21,10 +21,13 @@ def found(memory: Memory, owner: Owner | None = None) -> list[str]:
 
 def test_lifecycle_a_forgotten_note_can_be_restored(memory: Memory) -> None:
     row = memory.remember("任何推荐都不碰银行股", title="不碰银行股", type="user")
+    handle = memory.reader.index.handle(memory.reader.named(row, None)[0])
     memory.forget(row)
     assert found(memory) == [] and not list((memory.folder / "notes").glob("*.md"))
     back = memory.restore("不碰银行股")
-    assert back != row and len(found(memory)) == 1
+    assert back == row and len(found(memory)) == 1
+    (again,) = memory.reader.named(handle, None)
+    assert again.id == row and memory.reader.index.handle(again) == handle, "who cited it finds it again"
     assert "不碰银行股" in (memory.folder / "INDEX.md").read_text(encoding="utf-8")
     assert list(memory.notes.trash) == []
 
@@ -42,20 +45,60 @@ def test_only_restore_brings_it_back(memory: Memory) -> None:
     assert found(memory) == []
 
 
-def test_a_restored_note_survives_a_rebuild(memory: Memory) -> None:
-    memory.forget(memory.remember("任何推荐都不碰银行股", title="不碰银行股", type="user"))
-    memory.restore("不碰银行股")
+def test_a_restored_note_survives_a_rebuild_and_is_there_for_every_process(
+    memory: Memory, home: Path
+) -> None:
+    row = memory.remember("任何推荐都不碰银行股", title="不碰银行股", type="user")
+    with Memory.open(home) as other:
+        assert len(found(other)) == 1
+        other.forget(row)
+        assert found(memory) == []
+        assert memory.restore("不碰银行股") == row
+        assert len(found(memory)) == len(found(other)) == 1
+        memory.remember("仍然不碰银行股", title="不碰银行股", type="user")
+        memory.flush()
+        assert found(memory) == found(other) and len(found(other)) == 1
+        assert memory.reader.rebuild()
+        assert len(found(memory)) == 1
+    with Memory.open(home) as later:
+        assert len(found(later)) == 1
+
+
+def test_what_was_restored_can_be_forgotten_for_good(memory: Memory, home: Path) -> None:
+    row = memory.remember("任何推荐都不碰银行股", title="不碰银行股", type="user")
+    for _ in range(2):
+        memory.forget(row)
+        assert found(memory) == []
+        memory.flush()
+        assert memory.restore("不碰银行股") == row
+        assert len(found(memory)) == 1
+    (path,) = (memory.folder / "notes").glob("*.md")
+    copy = path.read_bytes()
+    memory.forget(row)
+    path.write_bytes(copy)  # not asked back since
+    assert found(memory) == []
     memory.flush()
-    assert memory.reader.rebuild()
-    assert len(found(memory)) == 1
+    with Memory.open(home) as later:
+        assert found(later) == []
+
+
+def test_a_file_without_an_id_comes_back_as_the_row_it_was(memory: Memory) -> None:
+    path = memory.notes.folder / "project_手写.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("不碰银行股", encoding="utf-8")
+    memory.reader.scan_files()
+    (row,) = memory.reader.named("手写", None)
+    memory.forget(row.id)
+    assert memory.restore("手写") == row.id and len(found(memory)) == 1
 
 
 def test_a_forgotten_scene_comes_back_whole(memory: Memory) -> None:
     memory.add_scene("白酒", "不碰银行股，只看白酒", tickers=["600519.SH"], sectors=["白酒"], period="2026Q1")
     (before,) = memory.scenes
     memory.forget("白酒")
-    memory.restore("白酒")
+    assert memory.restore("白酒") == before.note.id
     (after,) = memory.scenes
+    assert memory.reader.named(before.note.id, None)
     assert (after.tickers, after.sectors, after.period, after.note.body) == (before.tickers, before.sectors, before.period, before.note.body)  # fmt: skip
 
 
