@@ -90,6 +90,7 @@ class Memory(Verbs):
         )
         if result.block and notice:
             said.add(notice[0])
+        self.provenance.given(session, message.turn_id, (*result.items, *result.standing))
         if persona:
             whole = joined(persona, result.block)
             result = replace(result, block=whole, tokens=budget.tokens(whole))
@@ -134,4 +135,5 @@ class Memory(Verbs):
         self.drafts.ended(session, ask)
         self._said.pop(session.id, None)
         self._begun.discard(session.id)
+        self.provenance.forget(session)
         self.archive.notify()

@@ -126,6 +126,14 @@ class Offload(_Section):
     )
 
 
+class Answers(_Section):
+    """What is said of the numbers of an answer."""
+
+    footer: bool = Field(
+        default=False, description="add a line under each answer: how many of its numbers have which source"
+    )
+
+
 class Scenes(_Section):
     """Topic background written from finished conversations."""
 
@@ -208,6 +216,7 @@ class Settings(_Section):
     embedding: Embedding = Embedding()
     journal: Journal = Journal()
     offload: Offload = Offload()
+    answers: Answers = Answers()
     scenes: Scenes = Scenes()
     dialogue: Dialogue = Dialogue()
     lifetime: Lifetime = Lifetime()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hermes_memory_hookspecs import Fact, Owner, Session, ToolTrace, Turn
@@ -18,6 +19,7 @@ from hermes_memory_plugin.store.ids import is_ulid, new_ulid
 if TYPE_CHECKING:
     from hermes_memory_plugin.recall.answer import Recall
     from hermes_memory_plugin.recall.index_row import Row
+    from hermes_memory_plugin.upkeep.provenance import Answer, Provenance
 
 from hermes_memory_plugin.parts import Parts
 
@@ -29,6 +31,13 @@ _IN_FLIGHT = 1_024
 
 class Verbs(Parts):
     """Writing and reading; see `Memory`, which has them all."""
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """Where the numbers of answers came from."""
+        from hermes_memory_plugin.upkeep.provenance import Provenance
+
+        return Provenance(self)
 
     # -- writing -------------------------------------------------------------------------------------------------
 
@@ -140,7 +149,7 @@ class Verbs(Parts):
         return ids
 
     def restore(self, name: str, *, owner: Owner | None = None) -> str:
-        """Bring a forgotten note or scene back from the trash, by title, id or file; returns its id, a new one.
+        """Bring a forgotten note or scene back from the trash, by title, id or file; returns its id, which is the one it had.
 
         Raises NotFound when the owner forgot nothing of that name within the last 30 days.
         """
@@ -323,6 +332,13 @@ class Verbs(Parts):
         from hermes_memory_plugin.upkeep.health import status
 
         return status(self)
+
+    def sources(self, turn: str = "", *, owner: Owner | None = None) -> Answer:
+        """An answer and where its numbers came from: of that turn (id or handle), else the newest with a number.
+
+        Raises NotFound when the owner has no such answer.
+        """
+        return self.provenance.sources(turn, owner=owner)
 
     def why(self, n: int = 1, *, owner: Owner | None = None) -> list[dict[str, Any]]:
         """The audit records of the last n recalls, newest first."""

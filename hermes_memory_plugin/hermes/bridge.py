@@ -20,12 +20,16 @@ from hermes_memory_plugin.hermes import compaction, host, lent, pairing, transcr
 from hermes_memory_plugin.hermes.arguments import as_dict, as_text, number, status, surrogate, text
 from hermes_memory_plugin.hermes.injection import LIMIT, Injector
 from hermes_memory_plugin.hermes.lineage import Conversation, OpenTurn
+from hermes_memory_plugin.hermes.pool import Busy, Late, Pool
 from hermes_memory_plugin.hermes.sessions import Sessions
 from hermes_memory_plugin.layers import log
 from hermes_memory_plugin.tools import OUR_TOOLS, Caller
 
 MEMORY_TOOL = "memory"
 """The host's tool that writes MEMORY.md and USER.md."""
+
+FOOTER = 1.0
+"""Seconds an answer waits for its line; then it goes out without."""
 
 _log = logging.getLogger(__name__)
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -58,6 +62,7 @@ class Bridge:
         self.sessions = sessions or Sessions()
         self.injector = Injector(self.runtime)
         self.states = compaction.States(self.runtime)
+        self._footers: Pool[str] = Pool(1, name="hermes-memory-footer")
 
     @_isolated
     def on_session_start(self, **arguments: Any) -> None:
@@ -209,6 +214,30 @@ class Bridge:
             _log.warning("hermes-memory: llm_request failed: %s: %s", type(error).__name__, error)
             self._count(host.home(), "compaction_failed", f"{type(error).__name__}: {error}"[:300])
             return None
+
+    @_isolated
+    def transform_llm_output(self, **arguments: Any) -> str | None:
+        """An answer is about to be shown: where the user wants that, with a line on where its numbers came from."""
+        from hermes_memory_plugin import settings
+        from hermes_memory_plugin.layers import footers
+
+        home, answer = host.home(), arguments.get("response_text")
+        if not isinstance(answer, str) or not settings.load(home)[0].answers.footer:
+            return None
+        conversation = self.sessions.met(home, arguments)
+        latest = conversation.latest() if conversation is not None else None
+        if conversation is None or latest is None:
+            return None
+        plain = footers.strip(answer)
+        session = conversation.session
+        turn = Turn(latest.user, plain, latest.at, latest.id, session.id, session.owner)
+        provenance = self.runtime.plugin.memory_of(home).provenance
+        try:
+            line = self._footers.run(lambda: provenance.footer(turn), FOOTER)
+        except (Late, Busy):
+            self._count(home, "footer_late", f"over {FOOTER} s")
+            return None
+        return f"{plain.rstrip()}\n\n{line}" if line else None
 
     @_isolated
     def post_llm_call(self, **arguments: Any) -> None:

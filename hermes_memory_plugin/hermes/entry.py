@@ -19,6 +19,7 @@ HOOKS = (
     "pre_tool_call",
     "post_tool_call",
     "transform_tool_result",
+    "transform_llm_output",
     "post_llm_call",
     "on_session_end",
     "on_session_finalize",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from hermes_memory_hookspecs import Owner, ToolTrace, Turn
-from hermes_memory_plugin.layers import calls
+from hermes_memory_plugin.layers import calls, footers
 from hermes_memory_plugin.layers.facts import microseconds, moment
 from hermes_memory_plugin.recall import block
 from hermes_memory_plugin.store.ids import new_ulid
@@ -81,7 +81,7 @@ def turn_json(turn: Turn, kind: str, half: Half) -> dict[str, Any]:
         "turn": turn.turn_id,
         "session": turn.session_id,
         "user": block.strip(turn.user),
-        "assistant": block.strip(turn.assistant),
+        "assistant": footers.strip(block.strip(turn.assistant)),
         "speaker": turn.speaker,
         "kind": kind,
         "half": half,

@@ -27,11 +27,16 @@ def tables(marks: Marks, subject: str, metric: str, sure: bool) -> list[Figure]:
     for start, end in marks.tables:
         lines = list(_lines(marks.text, start, end))
         heads = list(_cells(marks.text, *lines[0]))
+        above = metric
         for line in lines[2:]:
             cells = list(_cells(marks.text, *line))
             for column, cell in enumerate(cells[1:], 1):
                 head = heads[column] if column < len(heads) else (0, 0)
-                found += _cell(marks, cell, (cells[0], head), subject, metric, sure)
+                found += _cell(marks, cell, (cells[0], head), subject, above, sure)
+            named = [one for one in marks.metrics if cells and cells[0][0] <= one.start < cells[0][1]]
+            above = (
+                named_as(named[-1], marks.text)[0] if named else above
+            )  # a line 同比 is of the line above it
     return found
 
 

@@ -34,6 +34,7 @@ _FAMILY = {
 }  # fmt: skip
 OWN = frozenset(_OWN.values())
 """Figures with a name of their own within a family: 归母净利润 among the profits."""
+_MULTIPLES = {"net_profit": "pe", "revenue": "ps", "bps": "pb"}
 _RATES = {"revenue_growth": "revenue", "profit_growth": "net_profit"}
 _CLAUSE = re.compile(r",(?!\d{3}(?!\d))|[;!?\n]|(?<!\d)\.(?=\s|$)|\.(?=\s|$)|。")
 _SENTENCE = re.compile(r"[;!?\n。]|\.(?=\s|$)")
@@ -232,6 +233,8 @@ class _Prose:
             ) or _QUALIFIER.match(marks.text, amount.end, min(after_at, amount.end + 12))
             if qualifier and metric == "target_price":
                 qualifier = None
+            if amount.unit == "x" and metric in _MULTIPLES and not _CHANGE.search(near):
+                metric, exact = _MULTIPLES[metric], _MULTIPLES[metric]  # 28x earnings
             metric, growth = rate_of(metric, growth if amount.unit in ("%", "pp") else None)
             figure = Figure(
                 amount=amount,
