@@ -14,16 +14,16 @@ NOW = 1_800_000_000_000_000
 
 
 def rows_of(record: Record) -> Iterable[Change]:
-    """fact: {id, words: {token: weight}, …fields of Row}; forget and drop: {ids}."""
+    """fact: {id, words: {token: weight}, restored, …fields of Row}; forget and drop: {ids}."""
     data = dict(record.data)
     if record.kind == "forget":
         return [Remove(tuple(data["ids"]))]
     if record.kind == "drop":
         return [Remove(tuple(data["ids"]), forever=False)]
     if record.kind == "fact":
-        words = data.pop("words")
+        words, restored = data.pop("words"), data.pop("restored", 0)
         fields = {"layer": "L1", "text": " ".join(words), "created": record.at, "owner": record.owner} | data
-        return [Add(Row(weights=words, **fields))]
+        return [Add(Row(weights=words, **fields), restored)]
     return []
 
 

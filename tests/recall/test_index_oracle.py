@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ steps = st.one_of(
     st.tuples(st.just("fact"), facts),
     st.tuples(st.just("fact"), facts),
     st.tuples(st.just("forget"), some_ids),
+    st.tuples(st.just("restore"), facts),
     st.tuples(st.just("drop"), some_ids),
     st.tuples(
         st.sampled_from(["commit", "purge", "follow", "look", "reopen", "replay", "drain elsewhere"]),
@@ -60,7 +62,9 @@ class Oracle:
     forgotten: set[str] = field(default_factory=set)
 
     def take(self, kind: str, data: Any, record: Record) -> None:
-        if kind == "fact":
+        if kind == "restore":
+            self.forgotten.discard(data["id"])
+        if kind in ("fact", "restore"):
             owner = self.rows.get(data["id"], data)["owner"]
             if data["id"] not in self.forgotten and owner == data["owner"]:  # an id never changes hands
                 self.rows[data["id"]] = data | {"created": record.at}
@@ -144,6 +148,19 @@ FACT = {
         ("commit", None),
     ]
 )
+@example(
+    [
+        ("fact", FACT),
+        ("forget", ["f0"]),
+        ("commit", None),
+        ("restore", FACT),
+        ("drain elsewhere", None),
+        ("replay", None),
+        ("forget", ["f0"]),
+        ("follow", None),
+        ("restore", FACT),
+    ]
+)
 @given(st.lists(steps, max_size=40))
 def test_index_answers_as_a_plain_list_would(story: list[tuple[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -157,6 +174,10 @@ def test_index_answers_as_a_plain_list_would(story: list[tuple[str, Any]]) -> No
                     record = home.fact(**data)
                 case "forget" | "drop":
                     record = home.forget(*data, kind=kind)
+                case "restore":
+                    while said and time.time_ns() // 1000 <= said[-1].at:
+                        pass
+                    record = home.fact(**data, restored=time.time_ns() // 1000)
                 case "commit":
                     IndexWriter(home.index).commit()
                 case "purge":
@@ -174,7 +195,7 @@ def test_index_answers_as_a_plain_list_would(story: list[tuple[str, Any]]) -> No
                     home.index.refresh()
                 case "replay":
                     home.index.apply(*said)
-            if kind in ("fact", "forget", "drop"):
+            if kind in ("fact", "restore", "forget", "drop"):
                 said.append(record)
                 oracle.take(kind, data, record)
         check(home.index, oracle)
