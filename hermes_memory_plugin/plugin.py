@@ -10,7 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hermes_memory_hookspecs import Compaction, Injection, Session, ToolTrace, Turn, UserMessage, hookimpl
+from hermes_memory_hookspecs import (
+    Compaction,
+    Fact,
+    Injection,
+    Session,
+    ToolTrace,
+    Turn,
+    UserMessage,
+    hookimpl,
+)
 from hermes_memory_plugin.extensions import OURS, Hooks
 
 if TYPE_CHECKING:
@@ -107,6 +116,13 @@ class MemoryPlugin:
         """Hand everything acknowledged to the ledgers, and let what was found out become a scene."""
         turn = current.get()
         self.memory_of(turn.home).end(session, ask=turn.ask)
+
+    @hookimpl
+    def extract_facts(self, trace: ToolTrace) -> list[Fact]:
+        """Read a tool's tables by the mappers; called in the drain, by nobody's turn."""
+        from hermes_memory_plugin.upkeep.mappers.running import facts_of
+
+        return facts_of(trace)
 
 
 class Runtime:

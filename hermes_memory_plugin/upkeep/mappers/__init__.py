@@ -1,0 +1,1 @@
+"""Tool results to facts by declaration: a mapper says which tool's columns are which figures (docs/mappers.md)."""

@@ -1,0 +1,1 @@
+"""The built-in mappers: one list of mappers a file, in the form a user writes his own."""
