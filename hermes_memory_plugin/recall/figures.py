@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from hermes_memory_plugin.layers import keys
 from hermes_memory_plugin.recall import amounts, metrics, periods, times
 from hermes_memory_plugin.recall.amounts import Amount
-from hermes_memory_plugin.recall.normalise import normalise
+from hermes_memory_plugin.recall.normalise import fold, lowered
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.recall.gist import Analyst
@@ -85,7 +85,7 @@ class Figure:
 
     amount: Amount
     words: str
-    """The clause it stands in, normalised."""
+    """The clause it stands in."""
     subject: str = ""
     """The entity's id."""
     metric: str = ""
@@ -139,7 +139,10 @@ class Marks:
 
     def __init__(self, text: str, analyst: Analyst, now: datetime) -> None:
         self.now = now
-        self.text = normalise(text)
+        folded = fold(text)
+        self.text = lowered(folded)
+        self.shown = folded if len(folded) == len(self.text) else self.text
+        """The text with its capitals, to be shown."""
         self.text = _MASKED.sub(lambda match: " " * len(match[0]), self.text)
         self.entities = sorted(_occurrences(self.text, text, analyst))
         self.periods = periods.named(self.text)
@@ -238,7 +241,7 @@ class _Prose:
             metric, growth = rate_of(metric, growth if amount.unit in ("%", "pp") else None)
             figure = Figure(
                 amount=amount,
-                words=words.strip(),
+                words=marks.shown[start:end].strip(),
                 subject=subject,
                 metric=metric,
                 exact=exact,

@@ -76,7 +76,12 @@ def _growth(figure: Figure, readings: Sequence[Reading]) -> Iterator[Computed]:
                 )
             elif old.value > 0 and new.unit != "%":
                 rate = (new.value / old.value - 1) * 100
-                yield Computed(rate, f"({_said(new)} / {_said(old)} − 1) × 100 = {rate:.4g}%", (new, old))
+                yield Computed(rate, growth_formula(new, old, rate), (new, old))
+
+
+def growth_formula(new: Reading, old: Reading, rate: float) -> str:
+    """(1741亿 / 1505亿 − 1) × 100 = 15.7%."""
+    return f"({_said(new)} / {_said(old)} − 1) × 100 = {rate:.4g}%"
 
 
 def _before(old: Reading, new: Reading, growth: str) -> bool:

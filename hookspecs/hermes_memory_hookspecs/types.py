@@ -239,6 +239,10 @@ class Verdict:
     tool_call_ids: tuple[str, ...] = ()
     old: Fact | None = None
     new: Fact | None = None
+    claim: str = ""
+    """The words that were judged."""
+    parts: tuple[Verdict, ...] = ()
+    """One verdict for each claim where a text makes several; `status` is then the worst."""
 
 
 class Embedder(Protocol):
