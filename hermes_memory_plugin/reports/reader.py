@@ -11,17 +11,10 @@ from pathlib import Path
 
 from hermes_memory_plugin.reports.document import NO_TEXT, Page, ReadReport
 from hermes_memory_plugin.reports.limits import MB, Limits
-from hermes_memory_plugin.reports.metadata import metadata
+from hermes_memory_plugin.reports.metadata import Front, metadata
+from hermes_memory_plugin.reports.refused import Refused
 
 OnPage = Callable[[int, int], None]
-
-
-class Refused(Exception):
-    """The file cannot be read; `report` says why."""
-
-    def __init__(self, report: ReadReport) -> None:
-        super().__init__(report.reason)
-        self.report = report
 
 
 def read(
@@ -43,10 +36,10 @@ def read(
         return refused.report
     sha256 = hashlib.sha256(data).hexdigest()
     try:
-        pages, properties = _pages(path, data, password, limits, plain, on_page)
+        pages, front, properties = _pages(path, data, password, limits, plain, on_page)
     except Refused as refused:
         return replace(refused.report, sha256=sha256)
-    about = metadata(pages, path.name, properties)
+    about = metadata(pages, front, path.stem, properties)
     if not any(page.blocks for page in pages):
         return ReadReport("no_text", NO_TEXT, sha256, about, tuple(pages))
     return ReadReport("text", "", sha256, about, tuple(pages))
@@ -78,21 +71,7 @@ def _bytes(path: Path, limits: Limits) -> bytes:
 
 def _pages(
     path: Path, data: bytes, password: str | None, limits: Limits, plain: bool, on_page: OnPage
-) -> tuple[Sequence[Page], Mapping[str, str]]:
-    import pypdfium2
+) -> tuple[Sequence[Page], Front, Mapping[str, str]]:
+    from hermes_memory_plugin.reports.pdf import read_pdf
 
-    from hermes_memory_plugin.reports.plain import markdown_blocks
-
-    try:
-        document = pypdfium2.PdfDocument(data, password=password)
-    except pypdfium2.PdfiumError as error:
-        if "password" in str(error).lower():
-            raise Refused(ReadReport("encrypted", "it is encrypted; give its password")) from None
-        raise Refused(ReadReport("broken", str(error))) from None
-    pages = []
-    on_page(0, len(document))
-    for number in range(len(document)):
-        text = document[number].get_textpage().get_text_range()
-        pages.append(Page(number + 1, markdown_blocks(text.replace("\r", ""))))
-        on_page(number + 1, len(document))
-    return pages, document.get_metadata_dict()
+    return read_pdf(data, password=password, limits=limits, plain=plain, on_page=on_page)
