@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.settings import Settings
     from hermes_memory_plugin.upkeep.archive import Archive
     from hermes_memory_plugin.upkeep.embed import Embedding, Plan
+    from hermes_memory_plugin.upkeep.retention import Upkeep
     from hermes_memory_plugin.upkeep.scenes import SceneWriter
     from hermes_memory_plugin.upkeep.snapshots import Snapshots
     from hermes_memory_plugin.upkeep.worker import Worker
@@ -84,6 +85,8 @@ class Parts:
         if self._closed:
             return
         self._closed = True
+        if "upkeep" in self.__dict__:
+            self.upkeep.stop()
         if "worker" in self.__dict__:
             self.worker.close()
         self._flush_audits()
@@ -189,6 +192,13 @@ class Parts:
         from hermes_memory_plugin.upkeep.worker import Worker
 
         return Worker(lambda error: self.count("upkeep_failed", f"{type(error).__name__}: {error}"))
+
+    @cached_property
+    def upkeep(self) -> Upkeep:
+        """What keeps the files small and lets go of what is outlived."""
+        from hermes_memory_plugin.upkeep.retention import Upkeep
+
+        return Upkeep(self)
 
     @cached_property
     def drafts(self) -> SceneWriter:

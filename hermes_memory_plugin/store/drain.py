@@ -21,6 +21,8 @@ from hermes_memory_plugin.store.tails import Chunk, journal_files, read_tails, r
 BATCH = 4 << 20
 RETIRED = "retired.stamp"
 """A file beside the ledgers that is there once any journal was removed."""
+COPYING = "compact.lock"
+"""Held by whoever writes a ledger anew: until then its new file needs the journals from where the copy began."""
 PAUSE = 0.5
 """Seconds between two drains of one home, whichever processes do them."""
 _VISIT = 1.0  # seconds after which a consumer is closed and opened again, so that readers get their turn
@@ -242,7 +244,7 @@ class _Run:
             yield chunks
 
     def _retire(self) -> tuple[str, ...]:
-        if self._errors or not self._passed:
+        if self._errors or not self._passed or _is_held(self._journals.parent / COPYING):
             return ()
         lowest = {name: min(passed.get(name, 0) for passed in self._passed) for name in self._names}
         gone = tuple(retire(self._journals, lowest))
@@ -251,6 +253,18 @@ class _Run:
             with contextlib.suppress(OSError):
                 os.close(open_private(self._journals.parent / RETIRED, os.O_CREAT | os.O_WRONLY))
         return gone
+
+
+def _is_held(path: Path) -> bool:
+    if not path.exists():
+        return False
+    lock = LockFile(path)
+    try:
+        held = not lock.try_acquire(exclusive=False)
+    except OSError:
+        return False
+    lock.release()
+    return held
 
 
 def _sync(path: Path) -> None:

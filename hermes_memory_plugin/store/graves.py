@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from hermes_memory_plugin.store.ledger import fetch
 from hermes_memory_plugin.store.ledger_rows import TOMBSTONES, delete, insert, text, tombstones
 from hermes_memory_plugin.store.log_links import bury_links, named_by
+from hermes_memory_plugin.store.payloads import drop_unused
+from hermes_memory_plugin.store.purge import untold
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -81,8 +83,9 @@ class Graves:
             if (row["id"], row["owner"]) not in known:
                 fresh.setdefault((row["id"], row["owner"]), row)
         insert(self._connection, "tombstones", TOMBSTONES, list(fresh.values()))
+        untold(self._connection, ids)
         # Before the commit: the record that says so comes again after a crash, a file left behind would stay.
-        refs.remove(self._unused({row["ref"] for row in doomed} - {""}))
+        refs.remove(drop_unused(self._connection, {row["ref"] for row in doomed} - {""}))
 
     def _stored(self, records: Sequence[Record]) -> list[dict[str, Any]]:
         ids: set[str] = set()
@@ -99,9 +102,3 @@ class Graves:
         wanted = list(ids)
         sql = "SELECT id, owner FROM tombstones WHERE id IN (SELECT unnest(?::VARCHAR[]))"
         return fetch(self._connection, sql, [wanted]) if wanted else []
-
-    def _unused(self, refs: set[str]) -> set[str]:
-        if not refs:
-            return refs
-        sql = "SELECT DISTINCT ref FROM logs WHERE ref IN (SELECT unnest(?::VARCHAR[]))"
-        return refs - {row["ref"] for row in fetch(self._connection, sql, [list(refs)])}

@@ -179,6 +179,8 @@ class Journal:
             stat = os.fstat(self._fd)
             if (stat.st_dev, stat.st_ino) != self._file:
                 self._fd = -1  # somebody closed it and the number is another file's now: not ours to close
+            elif not stat.st_mode & 0o200:
+                pass  # sealed: somebody wants the file to come to its end, see `upkeep --purge`
             elif stat.st_nlink and not (stat.st_size and stat.st_size + size > self._rotate_bytes):
                 self._end = stat.st_size
                 return

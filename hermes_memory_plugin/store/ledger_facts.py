@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -99,6 +100,10 @@ class FactsLedger(LedgerConsumer):
     def scan(self, after: str = "", limit: int = 5_000, owners: Owners = None) -> list[Row]:
         """The next facts in the order of their ids; ask again with the last id until nothing comes."""
         return self._facts("f.id > ?", [after], owners, limit)
+
+    def where(self, condition: str, values: Sequence[Any] = (), owners: Owners = None) -> list[Row]:
+        """The facts of which an SQL condition on `f` holds."""
+        return self._facts(condition, values, owners)
 
     def buried(self, ids: Iterable[str]) -> set[str]:
         """Those of the ids that were forgotten."""
@@ -239,6 +244,16 @@ class FactsLedger(LedgerConsumer):
                 "(SELECT unnest(?::VARCHAR[]) AS id, unnest(?::VARCHAR[]) AS successor) AS new WHERE facts.id = new.id",
                 [list(changed), list(changed.values())],
             )
+
+
+def record_of(row: Mapping[str, Any]) -> Row:
+    """The fields of a stored row as its record had them: what had no column is back in its place."""
+    data = {name: row[name] for name in FACTS if name not in _OWN and row.get(name) not in (None, "")}
+    try:
+        extra = json.loads(row.get("extra") or "{}")
+    except ValueError:
+        extra = {}
+    return extra | data if isinstance(extra, dict) else data
 
 
 _COERCE: Mapping[str, Callable[[object], Any]] = {

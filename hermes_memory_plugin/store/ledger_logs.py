@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 AUDIT_DAYS = 30
-# Kept elsewhere: facts in facts.db, notes and scenes as Markdown.
-_ELSEWHERE = frozenset({"fact", "confirm", "note", "scene"})
+# Kept elsewhere: facts in facts.db, notes and scenes as Markdown, the host's entries in its own files; "gone" is the index's.
+_ELSEWHERE = frozenset({"fact", "confirm", "note", "scene", "persona", "gone"})
 
 
 class LogsLedger(LedgerConsumer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import time
 from collections.abc import Collection, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -73,6 +74,14 @@ class Refs:
         """Bytes on disk."""
         files = (self._file(ref) for ref in self.stored())
         return sum(file.stat().st_size for file in files if file is not None)
+
+    def age(self, ref: str) -> float:
+        """Seconds since the text was written; 0 when it is gone."""
+        file = self._file(ref)
+        try:
+            return time.time() - file.stat().st_mtime if file is not None else 0.0
+        except OSError:
+            return 0.0
 
     def _file(self, ref: str) -> Path | None:
         return next((path for end in (ZSTD, GZIP) if (path := self._path(ref, end)).exists()), None)

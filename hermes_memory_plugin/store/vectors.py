@@ -137,8 +137,11 @@ class Table(Protocol):
     def sample(self, n: int) -> Array:
         """The vectors of about `n` rows, spread over the table: float32 [rows, dimension]."""
 
-    def tidy(self, *, now: bool = False) -> None:
-        """Clear up what many small writes leave behind, when it is time to (or `now`)."""
+    def tidy(self, *, now: bool = False, for_good: bool = False) -> None:
+        """Clear up what many small writes leave behind, when it is time to (or `now`).
+
+        `for_good`: also what a reader in another process may be at; it reads again then.
+        """
 
     def close(self) -> None:
         """Let go of the files."""

@@ -170,12 +170,13 @@ class LanceTable:
         flat = found["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
         return np.asarray(flat, np.float32).reshape(-1, self.identity.dimension)
 
-    def tidy(self, *, now: bool = False) -> None:
+    def tidy(self, *, now: bool = False, for_good: bool = False) -> None:
         if not now and self._writes < FOLD_AFTER:
             return
         self._writes = 0
         self._try(self._indexed)
-        self._try(lambda: self._table.optimize(cleanup_older_than=KEEP))
+        keep = timedelta(0) if for_good else KEEP
+        self._try(lambda: self._table.optimize(cleanup_older_than=keep, delete_unverified=for_good))
         self._private()
 
     def _indexed(self) -> None:

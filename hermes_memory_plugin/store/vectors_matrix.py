@@ -168,7 +168,7 @@ class MatrixTable:
             chosen = np.unique(np.linspace(0, len(places) - 1, min(n, len(places))).astype(int))
             return np.array(self._matrix[np.sort(places[chosen])], np.float32)
 
-    def tidy(self, *, now: bool = False) -> None:
+    def tidy(self, *, now: bool = False, for_good: bool = False) -> None:
         import numpy as np
 
         with self._lock:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 from hermes_memory_hookspecs import ToolTrace
 from hermes_memory_plugin.errors import HermesMemoryError, LedgerBusy, LedgerCorrupt
 from hermes_memory_plugin.layers import facts, log
+from hermes_memory_plugin.store import payloads
 from hermes_memory_plugin.store.drain import Consumer, Drain, Drained
 from hermes_memory_plugin.store.drainer import Drainer
-from hermes_memory_plugin.store.ledger_facts import FactsLedger
+from hermes_memory_plugin.store.ledger_facts import FactsLedger, record_of
 from hermes_memory_plugin.store.ledger_logs import LogsLedger
+from hermes_memory_plugin.store.log_links import link_rows
 from hermes_memory_plugin.store.tails import Record, read_tails
 from hermes_memory_plugin.upkeep import refill
 
@@ -138,6 +140,29 @@ class Archive:
         }
         return sorted((stored | fresh).values(), key=lambda trace: trace.at, reverse=True)[:limit]
 
+    def links(
+        self,
+        *,
+        keys: Keys,
+        answers: Collection[str] | None = None,
+        session: str | None = None,
+        limit: int = 20_000,
+    ) -> list[dict[str, Any]]:
+        """Where the numbers of answers came from, newest answer first, those still in the journal included."""
+        fresh: dict[str, list[dict[str, Any]]] = {}
+        for record in self._undrained({"answer"}, keys):
+            rows = link_rows(record)
+            fresh[rows[0]["answer"]] = rows
+        stored = self.logs.links(answers=answers, session=session, owners=keys, limit=limit)
+        found = [row for row in stored if row["answer"] not in fresh] + [
+            row
+            for rows in fresh.values()
+            for row in rows
+            if (answers is None or row["answer"] in answers)
+            and (session is None or row["session_id"] == session)
+        ]
+        return sorted(found, key=lambda row: (-(row["timestamp"] or 0), row["answer"], row["place"]))
+
     def audits(self, n: int, keys: Keys) -> list[dict[str, Any]]:
         """The last n recalls, newest first."""
         fresh = [
@@ -153,7 +178,7 @@ class Archive:
     def stored(self) -> Iterator[Record]:
         """Every row of the ledgers as the record it came from, for a rebuild of the index."""
         for found in _pages(self.facts.scan, "id"):
-            yield Record(found["record"], "fact", found["owner"], found["recorded_at"] or 0, found)
+            yield Record(found["record"], "fact", found["owner"], found["recorded_at"] or 0, record_of(found))
         for found in _pages(self.logs.scan_traces, "ulid"):
             data = {
                 "call": found["tool_call_id"],
@@ -205,7 +230,7 @@ class Archive:
         result = found["result"]
         if found["ref"]:
             try:
-                result = self.logs.refs.read(found["ref"])
+                result = payloads.read(self.logs, found["ref"])
             except HermesMemoryError as error:  # head and tail are still there
                 self._count("ref_lost", str(error))
         return log.trace_of(

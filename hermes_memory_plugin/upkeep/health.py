@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hermes_memory_plugin._version import __version__
@@ -13,7 +10,9 @@ from hermes_memory_plugin.errors import HermesMemoryError
 from hermes_memory_plugin.home import shared_place, unwritable
 from hermes_memory_plugin.layers.persona import TARGETS
 from hermes_memory_plugin.store.journal import live_journals
+from hermes_memory_plugin.upkeep import retention
 from hermes_memory_plugin.upkeep.mirror import pressure
+from hermes_memory_plugin.upkeep.reasons import last_said
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.parts import Parts
@@ -46,6 +45,8 @@ def status(memory: Parts) -> dict[str, Any]:
     problems += memory.owners.problems()
     problems += [*memory.notes.strange(), *memory.scenes.strange()]
     problems += [text for text in (unwritable(memory.home), shared_place(memory.home)) if text]
+    kept = retention.status(memory)
+    problems += kept["problems"]
     last = memory.archive.drainer.last
     if last is not None:
         problems += [f"drain of {name}: {error}" for name, error in last.errors.items()]
@@ -63,7 +64,8 @@ def status(memory: Parts) -> dict[str, Any]:
         "embedding": embedding,
         "ledgers": ledgers,
         "journals": [{"name": file.name, "bytes": file.size, "alive": file.alive} for file in journals],
-        "bytes": sum(size for size in _sizes(memory.folder)),
+        "bytes": kept["bytes"],
+        "upkeep": kept,
         "events": events,
         "offload": {
             "results": events.get("offloaded", 0),
@@ -88,7 +90,8 @@ def status(memory: Parts) -> dict[str, Any]:
             for pages in map(memory.persona.read, TARGETS)
         },
         "notices": [text for _, text in pressure(memory)],
-        "degraded": {name: n for name, n in events.items() if name in DEGRADED},
+        "degraded": (degraded := {name: n for name, n in events.items() if name in DEGRADED}),
+        "reasons": last_said(memory, degraded, time.time_ns() // 1000 - WEEK) if degraded else {},
         "problems": problems,
     }
 
@@ -131,12 +134,3 @@ def _events(memory: Parts, problems: list[str]) -> dict[str, int]:
         if memory.events[name]:
             events[name] = events.get(name, 0) + memory.events[name]
     return events
-
-
-def _sizes(folder: Path) -> Iterator[int]:
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            try:
-                yield (Path(parent) / name).lstat().st_size
-            except OSError:
-                continue
