@@ -98,7 +98,9 @@ class MemoryPlugin:
     @hookimpl
     def after_tool_call(self, session: Session, trace: ToolTrace) -> None:
         """Persist one tool call to L0 before the agent goes on."""
-        self.memory_of(current.get().home).log(trace, kind=session.kind)
+        memory = self.memory_of(current.get().home)
+        memory.log(trace, kind=session.kind)
+        memory.provenance.called(trace)
 
     @hookimpl
     def on_compact(self, session: Session, compaction: Compaction) -> str | None:
@@ -109,7 +111,9 @@ class MemoryPlugin:
     @hookimpl
     def on_turn_end(self, session: Session, turn: Turn) -> None:
         """Complete the turn whose first half was journalled before recall."""
-        self.memory_of(current.get().home).log_turn(turn, kind=session.kind)
+        memory = self.memory_of(current.get().home)
+        memory.log_turn(turn, kind=session.kind)
+        memory.provenance.ended(turn)
 
     @hookimpl
     def on_session_end(self, session: Session) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from hermes_memory_hookspecs import Fact, Owner, Session, ToolTrace, Turn
-from hermes_memory_plugin.errors import NotFound
+from hermes_memory_hookspecs import Fact, Owner, Session, ToolTrace, Turn, Verdict
+from hermes_memory_plugin.errors import HermesMemoryError, NotFound
 from hermes_memory_plugin.layers import facts, log
 from hermes_memory_plugin.layers.log import Half
 from hermes_memory_plugin.layers.persona import PersonaRefused
@@ -17,8 +18,11 @@ from hermes_memory_plugin.recall.markdown import note_record, scene_record
 from hermes_memory_plugin.store.ids import is_ulid, new_ulid
 
 if TYPE_CHECKING:
+    from hermes_memory_plugin.layers.history import Version
     from hermes_memory_plugin.recall.answer import Recall
     from hermes_memory_plugin.recall.index_row import Row
+    from hermes_memory_plugin.upkeep.competences import Competences
+    from hermes_memory_plugin.upkeep.mirror import Mirror
     from hermes_memory_plugin.upkeep.provenance import Answer, Provenance
 
 from hermes_memory_plugin.parts import Parts
@@ -31,6 +35,13 @@ _IN_FLIGHT = 1_024
 
 class Verbs(Parts):
     """Writing and reading; see `Memory`, which has them all."""
+
+    @cached_property
+    def mirror(self) -> Mirror:
+        """What keeps the rows of L3 as Hermes' memory files are."""
+        from hermes_memory_plugin.upkeep.mirror import Mirror
+
+        return Mirror(self)
 
     @cached_property
     def provenance(self) -> Provenance:
@@ -142,7 +153,9 @@ class Verbs(Parts):
             key = (owner or Owner()).key
             # What was told of these conversations after a compaction has their words in it.
             told = sorted({(row.owner, row.session) for row in rows if row.layer == "L0" and row.session})
-            self._journal.append("forget", {"ids": [*ids, *never], "by": by or key, "why": why, "told": told}, owner=key)
+            self._journal.append(
+                "forget", {"ids": [*ids, *never], "by": by or key, "why": why, "told": told}, owner=key
+            )
             self._wrote()
             if any(row.layer in ("L0", "L1") for row in rows):
                 self.drafts.files.without(rows)
@@ -256,6 +269,9 @@ class Verbs(Parts):
         from hermes_memory_plugin.recall import budget
         from hermes_memory_plugin.recall.recaller import session_id
 
+        if mode == "explicit":
+            with suppress(HermesMemoryError):  # a home that cannot be written is read all the same
+                self.mirror.follow()
         given = session_id(session)
         first = given not in self._begun
         limits = self.settings.recall
@@ -310,6 +326,28 @@ class Verbs(Parts):
             limit=limit,
         )
 
+    def history(self, id_or_handle: str, *, owner: Owner | None = None) -> list[Version]:
+        """Every row that speaks of the same thing as that one, oldest first, and how each stands to the others.
+
+        Raises NotFound when the owner sees no such row.
+        """
+        from hermes_memory_plugin.layers.history import versions
+
+        keys = self.keys(owner)
+        named = self.reader.named(id_or_handle, keys)
+        if not named:
+            raise NotFound(id_or_handle, "`recall` shows handles.")
+        index, (row, *_) = self.reader.index, named
+        rows = index.same_key(row.fact_key, row.owner) if row.fact_key else [row]
+        return versions(rows, index.handle, now_us=facts.microseconds(datetime.now(UTC)) or 0)
+
+    @cached_property
+    def competences(self) -> Competences:
+        """What the house knows and stands by, from files people write."""
+        from hermes_memory_plugin.upkeep.competences import Competences
+
+        return Competences(self)
+
     def expand(self, node: str, *, owner: Owner | None = None) -> Sequence[ToolTrace]:
         """The calls behind a node of a canvas, a handle or a call id, oldest first, whole. Raises NotFound."""
         from hermes_memory_plugin.upkeep import handover
@@ -339,6 +377,15 @@ class Verbs(Parts):
         Raises NotFound when the owner has no such answer.
         """
         return self.provenance.sources(turn, owner=owner)
+
+    def verify(self, text: str, *, now: datetime | str | None = None, owner: Owner | None = None) -> Verdict:
+        """Whether the figures a text states still stand, with the facts and calls that say so.
+
+        `now` sets "today", for 上个月 and for what has expired.
+        """
+        from hermes_memory_plugin.upkeep.verify import verify
+
+        return verify(self, text, now=facts.as_moment(now, "now") or datetime.now(UTC), owner=owner)
 
     def why(self, n: int = 1, *, owner: Owner | None = None) -> list[dict[str, Any]]:
         """The audit records of the last n recalls, newest first."""

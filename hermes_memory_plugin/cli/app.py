@@ -164,6 +164,7 @@ def app() -> None:
 def run(argv: Sequence[str] | None = None, *, prog: str = "hermes-memory") -> int:
     """Run one command and return its exit code."""
     from hermes_memory_plugin.cli import (
+        fact_verbs,
         host_verbs,
         index_verbs,
         layer_verbs,
@@ -171,12 +172,15 @@ def run(argv: Sequence[str] | None = None, *, prog: str = "hermes-memory") -> in
         note_verbs,
         owner_verbs,
         persona_verbs,
+        proof_verbs,
         state_verbs,
     )
 
     for module in (
         state_verbs,
         memory_verbs,
+        proof_verbs,
+        fact_verbs,
         layer_verbs,
         note_verbs,
         persona_verbs,

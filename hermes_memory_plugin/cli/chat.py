@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hermes_memory_hookspecs.types import Owner
 from hermes_memory_plugin.cli.output import one_line, shown
-from hermes_memory_plugin.cli.views import audit_lines, handle_of, owner_rows
+from hermes_memory_plugin.cli.views import audit_lines, handle_of, owner_rows, source_of
 from hermes_memory_plugin.errors import HermesMemoryError, NotFound
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ _HELP = """/memory-layers status: how much is remembered, and whether all is wel
 /memory-layers remember TEXT: keep it (begin with "偏好：" or "rule:" for one that always counts)
 /memory-layers forget HANDLE: make that row unfindable
 /memory-layers why: what the last answer was given, and why
+/memory-layers sources [TURN]: where the numbers of the last answer came from
+/memory-layers verify TEXT: whether a figure still stands ("茅台 PE 28 倍")
 /memory-layers owners link [CODE]: be one person here and on another platform
 The other verbs (trace, scenes, notes, persona, doctor …) are in a terminal: hermes-memory --help"""
 
@@ -141,6 +143,26 @@ def _why(call: _Call) -> str:
     )
 
 
+def _sources(call: _Call) -> str:
+    try:
+        found = call.memory.sources(call.rest, owner=call.owner)
+    except NotFound:
+        return "No answer with numbers is on record here."
+    handles = {one.fact: handle_of(call.memory, one.fact) for one in found.links if one.fact}
+    lines = [one_line(found.question, 120)]
+    lines += [
+        f"{one.number}: {source_of(one, handles)}" + (f" ({one_line(one.words, 100)})" if one.words else "")
+        for one in found.links
+    ]
+    return "\n".join(lines) if found.links else "That answer states no number."
+
+
+def _verify(call: _Call) -> str:
+    if not call.rest:
+        return "What? /memory-layers verify TEXT"
+    return call.memory.verify(call.rest, owner=call.owner).said
+
+
 def _owners(call: _Call) -> str:
     words = call.rest.split()
     registry = call.memory.owners
@@ -172,5 +194,7 @@ _VERBS: dict[str, Callable[[_Call], str]] = {
     "remember": _remember,
     "forget": _forget,
     "why": _why,
+    "sources": _sources,
+    "verify": _verify,
     "owners": _owners,
 }

@@ -22,7 +22,7 @@ _KINDS = ("fact", "conclusion", "preference", "holding", "competence")
 _TYPES = ("user", "feedback", "project", "reference")
 
 
-def _date(ctx: click.Context, parameter: click.Parameter, value: str | None) -> datetime | None:
+def date_given(ctx: click.Context, parameter: click.Parameter, value: str | None) -> datetime | None:
     try:
         return as_moment(value)
     except BadFact:
@@ -73,7 +73,7 @@ def remember(
 @click.option("--mode", type=click.Choice(["automatic", "explicit"]), default="explicit", show_default=True,
               help="automatic: exactly what a turn would get, or nothing; explicit: the best rows of every layer.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1, 100), help="Most items (explicit: 5 by default).")
-@click.option("--now", metavar="DATE", callback=_date, help='What "today" means.')
+@click.option("--now", metavar="DATE", callback=date_given, help='What "today" means.')
 @verb_state
 def recall(state: State, question: str, mode: str, limit: int | None, now: datetime | None) -> None:
     """Find what is known about QUESTION, and show the block a model would get."""
@@ -177,8 +177,8 @@ def forget(state: State, id_or_title: str, dry_run: bool, why: str) -> None:
 @click.command(short_help="Look up a tool call, or list the last ones.")
 @common
 @click.argument("call_id", required=False)
-@click.option("--since", metavar="DATE", callback=_date, help="From then on.")
-@click.option("--until", metavar="DATE", callback=_date, help="Before then.")
+@click.option("--since", metavar="DATE", callback=date_given, help="From then on.")
+@click.option("--until", metavar="DATE", callback=date_given, help="Before then.")
 @click.option("--tool", metavar="NAME")
 @click.option("--session", metavar="ID")
 @click.option("--status", type=click.Choice(["ok", "error", "blocked", "cancelled", "timeout"]))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hermes_memory_plugin.memory import Memory
+    from hermes_memory_plugin.upkeep.answers import Link
     from hermes_memory_plugin.upkeep.uses import Use
 
 RESULT_SHOWN = 500
@@ -124,7 +125,9 @@ def status_page(out: Console, status: Mapping[str, Any]) -> None:
     for notice in status.get("notices") or ():
         out.print(Text(f"! {one_line(notice)}", style="yellow"))
     for name, count in (status.get("degraded") or {}).items():
-        out.print(Text(f"! {name}: {count} in the last week", style="yellow"))
+        why = (status.get("reasons") or {}).get(name)
+        said = f"; the last time: {one_line(why)}" if why else ""
+        out.print(Text(f"! {name}: {count} in the last week{said}", style="yellow"))
     for problem in status.get("problems") or ():
         out.print(Text(f"✗ {one_line(problem)}", style="red"))
     if not status.get("problems") and not status.get("degraded"):
@@ -155,6 +158,21 @@ def _size(count: Any) -> str:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} GB"
+
+
+def source_of(link: Link, handles: Mapping[str, str]) -> str:
+    """Where a number of an answer came from, in a few words."""
+    if link.kind == "none":
+        return "no source"
+    place = f"report {one_line(link.report, 40)}" if link.report else ""
+    if link.page:
+        place += f" p.{link.page}"
+    fact = handles.get(link.fact, link.fact)
+    parts = (f"call {link.call}" if link.call else "", f"fact {fact}" if fact else "", place)
+    named = ", ".join(part for part in parts if part)
+    if link.kind == "user":
+        return "the user's own words"
+    return f"computed from {named}" if link.kind == "computed" else named or link.kind
 
 
 def audit_lines(audit: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

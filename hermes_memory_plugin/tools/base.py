@@ -74,7 +74,8 @@ class Tool:
                 for name in ("items", "calls", "parts"):
                     if isinstance(answer.get(name), list):
                         answer[name] = [one.get("id", "") for one in answer[name] if isinstance(one, dict)]
-                answer.pop("result", None)
+                for name in ("result", "said"):
+                    answer.pop(name, None)
                 return _json(answer)
         return result
 

@@ -22,7 +22,7 @@ SCHEMA: dict[str, Any] = {
     "description": (
         "Reads the log of tool calls made in any earlier session: tool, arguments, result, time. "
         "Look up the id that a recalled item names as its source, or list the calls of a time range or a tool. "
-        "Use it to prove or re-check where a figure came from, and instead of repeating a call whose stored result is still good. "
+        "Use it to prove or re-check where a figure came from (verify does both for a claim), and instead of repeating a call whose stored result is still good. "
         "Not for searching by meaning: that is remember recall."
     ),
     "parameters": {
@@ -30,9 +30,11 @@ SCHEMA: dict[str, Any] = {
         "properties": {
             "action": {
                 "type": "string",
-                "enum": ["lookup", "expand"],
-                "description": "lookup (default); expand: the raw results of a canvas node, call or reference, by pages",
+                "enum": ["lookup", "expand", "verify"],
+                "description": "lookup (default); expand: the raw results of a canvas node, call or reference, by pages; "
+                "verify: whether the figures of a text still stand, and which call they came from",
             },
+            "text": {"type": "string", "description": "verify: the claim, as in 茅台 PE 28 倍"},
             "id": {
                 "type": "string",
                 "description": "tool call id or handle; alone, shows that call whole. expand: also a node or ref-id",
@@ -59,8 +61,10 @@ def run(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
     action = text(arguments, "action").lower()
     if action == "expand":
         return expand(caller, arguments)
+    if action == "verify":
+        return _verify(caller, arguments)
     if action not in ("", "lookup"):
-        raise Refused("action must be lookup or expand")
+        raise Refused("action must be lookup, expand or verify")
     wanted = text(arguments, "id", "tool_call_id")
     memory = caller.memory()
     if wanted:
@@ -88,6 +92,24 @@ def run(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
         "calls": [
             {**_shown(call), "result_begins": plain(call.result[: GLANCE * 2], GLANCE)} for call in calls
         ],
+    }
+
+
+def _verify(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    claim = text(arguments, "text", "claim", "query")
+    if not claim:
+        raise Refused("verify needs the text of the claim: whose figure, which, how much")
+    verdict = caller.memory().verify(claim, owner=caller.session.owner)
+    return {
+        "status": verdict.status,
+        "said": verdict.said,
+        "fact_ids": list(verdict.fact_ids),
+        "tool_call_ids": list(verdict.tool_call_ids),
+        **(
+            {"claims": [{"claim": one.claim, "status": one.status} for one in verdict.parts]}
+            if verdict.parts
+            else {}
+        ),
     }
 
 
