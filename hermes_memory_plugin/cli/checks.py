@@ -167,7 +167,9 @@ def of_memory(memory: Memory) -> Iterator[Check]:
             "stores", "ok", f"journals, ledgers and index can be read ({status['index']['rows']} rows)"
         )
     for name, count in status["degraded"].items():
-        yield Check("degraded", "warn", f"{DEGRADED.get(name, name)}: {count} in the last week")
+        why = status["reasons"].get(name)
+        last = f" (the last time: {why})" if why else ""
+        yield Check("degraded", "warn", f"{DEGRADED.get(name, name)}: {count} in the last week{last}")
     if not status["degraded"]:
         yield Check("degraded", "ok", "nothing was late, failed or degraded in the last week")
     yield from _seams(_heard(memory))

@@ -48,11 +48,14 @@ def reindex(state: State, only: str | None) -> None:
             "seconds": round(time.monotonic() - began, 1),
         }
 
+    def rows(count: int) -> str:
+        return f"{count:,} row{'' if count == 1 else 's'}"
+
     def page(out: Console) -> None:
         if only != "vectors":
-            out.print(f"{data['rows']:,} rows in a new index")
+            out.print(f"{rows(data['rows'])} in a new index")
         if data["encoder"]:
-            out.print(f"{data['embedded']:,} rows embedded by {data['encoder']}")
+            out.print(f"{rows(data['embedded'])} embedded by {data['encoder']}")
         elif only != "index":
             out.print("no encoder is configured: the index has its own vectors")
 

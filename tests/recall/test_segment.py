@@ -198,5 +198,5 @@ def test_two_segmenters_share_one_index(tmp_path: Path) -> None:
     assert process(say="五粮液的批价也企稳了") == ["jieba jieba", "0 2 False"]
     assert process("jieba", say="泸州老窖批价企稳") == ["jieba rjieba", "0 3 True"]
     assert process("rjieba") == ["jieba jieba", "0 3 False"]
-    assert process(reindex=True) == ["rjieba rjieba", "1 3 False"]
-    assert process("rjieba", "jieba") == ["rjieba pairs", "1 3 True"]
+    assert process(reindex=True) == ["rjieba rjieba", "0 3 False"]
+    assert process("rjieba", "jieba") == ["rjieba pairs", "0 3 True"]
