@@ -43,7 +43,8 @@ class Rows:
         statement = str(data.get("statement") or "")
         gist = self._read(statement, moment(data.get("as_of") or data.get("created_at") or record.at))
         weights = gist.weights()
-        typed = " ".join(str(data.get(name) or "") for name in ("subject", "metric", "period", "title"))
+        named = (str(data.get(name) or "") for name in ("subject", "metric", "period", "title"))
+        typed = " ".join((*named, *map(str, data.get("topics") or ())))
         if typed.strip():
             extra = self._again(typed)
             for token, weight in extra.weights().items():
@@ -91,6 +92,9 @@ class Rows:
                             "title",
                             "tool_call_id",
                             "turn",
+                            "topics",
+                            "digest",
+                            "file",
                         ),
                     )
                     | gist.extra()

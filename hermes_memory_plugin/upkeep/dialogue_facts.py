@@ -36,7 +36,7 @@ _SOLD = re.compile(
     r"清仓|[卖](?:光|完|掉)|全卖|卖了(?!一半|部分|一些|点|\d)|\bsold (?:all|everything|my|out)"
 )
 _HELD = re.compile(
-    r"持有|持仓|买的|买了|入手|建仓|加仓|补仓|手[里上]|拿着|套|重仓|满仓|半仓|成仓|成本|\b(?:own|hold(?:ing)?|have|bought|long|added|got)\b|\bmy\b"
+    r"持有|持仓|买的|买了|入手|建仓|加仓|补仓|手[里上]|拿着|套|重仓|满仓|(?<!一)半仓(?!位)|成仓|成本|\b(?:own|hold(?:ing)?|have|bought|long|added|got)\b|\bmy\b"
 )
 _MORE = re.compile(
     r"又|再|追加|(?:加仓|补仓|减仓|加了|减了|卖了|卖出)(?!到|至)|多了|少了|\banother\b|\bmore\b|\badded\b|\btrimmed\b|\bsold\b"
@@ -110,6 +110,10 @@ class FactReader:
         subject = self._matter(said.about) if said.stance in ("avoid", "only") else _plain(said.text)
         if subject:
             yield (self._fact(talk, "preference", said.text, subject=subject, metric="preference"))
+
+    def _taste(self, said: Said, talk: Talk) -> Iterator[Fact]:
+        subject = _plain(said.text)
+        yield self._fact(talk, "fact", said.text, subject=subject, metric="preference", holder=talk.holder)
 
     def _withdrawn(self, said: Said, talk: Talk) -> Iterator[Fact]:
         """银行股可以碰了: only where there was such a rule."""

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from hermes_memory_plugin.recall.context import MARKET_TALK
 from hermes_memory_plugin.recall.normalise import simplified
 from hermes_memory_plugin.upkeep.own_words import Sentence
 
-Kind = Literal["preference", "withdrawn", "holding", "conclusion", "correction"]
+Kind = Literal["preference", "taste", "withdrawn", "holding", "conclusion", "correction"]
 LONGEST = 160
 """Characters of one statement."""
 
@@ -49,22 +50,22 @@ _AHEAD = rf"^(?:{_FILL})*(?P<me>{_ME})?(?P<ever>(?:{_EVER}|{_ADVERB}|\s)*)"
 _THING = r"(?P<what>\S.{0,60}?)"
 
 _AVOID = re.compile(
-    rf"{_AHEAD}(?P<verb>(?:不|别|不要|不再|别再|不会|不想|坚决不|从不|绝不|永不|不能)(?:再|给我|去|主动)*(?:碰|沾|推荐|推|炒|追|做空|加杠杆|融资|参与|配置|考虑|投资|投|持有|买入|买|吃|喝|用|做|看|接受|喜欢|关注|写|说|提|加|发|列|叫|讲|放|引用|使用))(?![好到懂清出得起上完不了过成为住完什么])"
-    rf"{_THING}$|{_AHEAD.replace('?P<', '?P<b_')}(?P<b_verb>回避|避开|远离|拒绝|讨厌|最烦|最讨厌|戒了?|排除|剔除|不碰|不追高|不加杠杆|不做空|不抄底){_THING.replace('?P<', '?P<b_')}?$"
+    rf"{_AHEAD}(?P<verb>(?:不|别|不要|不再|别再|不会|不想|坚决不|从不|绝不|永不|不能)(?:再|给我|去|主动)*(?:碰|沾|推荐|推|炒|追|做空|加杠杆|融资|参与|配置|考虑|投资|投|持有|买入|买|吃|喝|用|做|看|接受|喜欢|关注|写|说|提|加|发|列|叫|讲|放|引用|使用))(?![好到懂清出得起上完不了过成为住完什么重])(?!(?<=追)[求究问溯踪]|(?<=投)[入票诉]|(?<=推)[进动迟]|(?<=吃)[力亏惊透香]|(?<=用)[心说管]|(?<=买)账)"
+    rf"{_THING}$|{_AHEAD.replace('?P<', '?P<b_')}(?P<b_verb>(?:(?<=我)|(?<=我们)|(?<=一律)|(?<=以后)|(?<=坚决)|^)(?:回避|远离|避开(?!了)|排除(?!了)|剔除(?!了))|(?<=我)(?:拒绝|讨厌|最烦|最讨厌)|不碰|不追高|不加杠杆|不做空|不抄底){_THING.replace('?P<', '?P<b_')}?$"
 )
 _STRONG = re.compile(r"碰|沾|炒|追|做空|加杠杆|融资|推荐|推|喜欢|接受|参与|配置")
 _BACKWARDS = re.compile(
     rf"^(?:{_FILL})*(?P<what>[\u3400-\u9fffA-Za-z0-9]{{1,12}}?)(?:{_ME})?(?:{_EVER}|{_ADVERB})*(?P<verb>(?:不|别|不要)(?:再|给我)?(?:碰|沾|推荐|买|考虑|追|做|看)(?:了)?)$"
 )
 _ONLY = re.compile(
-    rf"{_AHEAD}只(?:能|想)?(?:看|买|投资|投|做|用|关注|考虑|持有|配置|吃|喝|接受|认|推荐|碰|信|选|要)(?![是见好有能剩到过了]){_THING}$"
+    rf"{_AHEAD}只(?:能|想)?(?:看|买|投资|投|做|用|关注|考虑|持有|配置|吃|喝|接受|认|推荐|碰|信|选)(?![是见好有能剩到过了]){_THING}$"
 )
 _PREFERS = re.compile(
-    rf"{_AHEAD}(?:很|最|更|比较|特别|非常|偏)?(?:偏好|喜欢|倾向于?|习惯(?:用|看|于)?|优先(?:看|考虑|用|选)?|偏爱|爱看|爱用|看重){_THING}$"
+    rf"{_AHEAD}(?:很|最|更|比较|特别|非常|偏)?(?:偏好|喜欢|习惯(?:用|看|于)?(?!了)|优先(?:看|用|选)|偏爱|爱看|爱用|看重){_THING}$"
 )
 _HENCEFORTH = re.compile(
-    rf"^(?:{_FILL})*(?:{_ME})?(?:以后|今后|往后|从(?:今天|现在|今|此|明天|这周|下周|本周|今年|下个?月)(?:开始|起|往后|以后)?|下次(?:开始|起)?|每次|默认|一律|统一)"
-    r"(?:都|就|请|你|给我|帮我|跟我|也|统一|一律|[,，\s])*(?:用|按|以|先|写|说|叫|给|发|把|不要|不用|别|要|得|输出|回答|回复|报告|展示|标注|附上|带上|加上|默认|改用|改成|改为|查|看|只|不|单位|金额|数字|日期|报价|称呼|提醒|列|分|做|拿|走|从|所有|涉及|凡是|结论)"
+    rf"^(?:{_FILL})*(?:{_ME})?(?:以后|今后|往后|从(?:今天|现在|今|此|明天|这周|下周|本周|今年|下个?月)(?:开始|起|往后|以后)?|下次(?:开始|起)?|每次(?=都要|要|请|先|给我|务必|必须)|默认|一律|统一)"
+    r"(?:都|就|请|你|给我|帮我|跟我|也|统一|一律|[,，\s])*(?:用|按|以|先|写|说|叫|给(?=我|出|个|每|所|结|上)|发|把|不要|不用|别|要|输出|回答|回复|报告|展示|标注|附上|带上|加上|默认|改用|改成|改为|查|看|只|不|单位|金额|数字|日期|报价|称呼|提醒|列|分|做|拿|走|从|所有|涉及|凡是|结论)"
     r".{2,}$"
 )
 _VAGUE = re.compile(
@@ -115,8 +116,13 @@ _EN_RULES = (
     re.compile(rf"^{_SAY}(?P<stance>my|our)\s+(?P<what>(?:preferred|default|usual)\s+[a-z ]{{3,20}}|(?:rule|policy|limit|risk tolerance|stop[- ]loss|position limit|time horizon|investment horizon|max(?:imum)? drawdown|house style|style)(?: for [a-z ]{{2,20}})?)\s+(?:is|are)\s+(?P<rest>\S.{{2,}})$", re.IGNORECASE),
     re.compile(rf"^{_SAY}(?:you can |please )?(?P<stance>call me)\s+(?P<what>[A-Z][\w.-]{{1,20}})$"),
 )  # fmt: skip
+_EN_TASTE = re.compile(r"prefer|hate|can|dislike|don't like|do not like", re.IGNORECASE)
+_WORK = re.compile(
+    r"表格|结论|数据|图表|图|报告|回答|回复|格式|简短|简洁|详细|数字|要点|口径|语言|中文|英文|邮件|来源|引用|代码|\b(?:tables?|prose|bullets?|charts?|answers?|repl(?:y|ies)|reports?|short|concise|brief|verbose|format|language|english|chinese|e-?mails?|sources?|citations?|code|units?|tabs|spaces|typed?|tests?)\b",
+    re.IGNORECASE,
+)
 _EN_FEELING = re.compile(
-    r"\b(?:feel|felt|thought|think|know|knew|remember|forget|wonder|believe|expected|dreamed|seeing|hearing|when|because you|how|to hear|to see|about (?:it|that|this)|like (?:it|this|that))\b",
+    r"\bgive up\b|\bput your\b|\b(?:hate|stand|dislike|avoid) (?:not |being |having )|\b(?:hate|stand|dislike) \w+ing\b|\b(?:feel|felt|thought|think|know|knew|remember|forget|wonder|believe|expected|dreamed|seeing|hearing|when|because you|how|to hear|to see|about (?:it|that|this)|like (?:it|this|that))\b",
     re.IGNORECASE,
 )
 
@@ -152,12 +158,12 @@ OTHERS = re.compile(
     re.IGNORECASE,
 )
 _HOLDS = re.compile(
-    r"持有|持仓|仓位|成本价|成本|买入价|建仓|买的|买了|买入|入手|加仓|补仓|减仓|清仓|卖了|卖光|卖掉|卖完|卖出|手[里上](?:有|还有|拿)|拿着|套在|被套|重仓|满仓|半仓|[0-9一二两三四五六七八九]成仓"
+    r"持有|持仓|仓位|成本价|成本|买入价|建仓|买的|买了|买入|入手|加仓|补仓|减仓|清仓|卖了|卖光|卖掉|卖完|卖出|手[里上](?:有|还有|拿)|拿着|套在|被套|重仓|满仓|(?<!一)半仓(?!位)|[0-9一二两三四五六七八九]成仓"
     r"|\b(?:i|we)(?:'m| am|'ve| have)? (?:still |also |currently |just |only )?(?:own|hold|holding|have|bought|buy|long|added|sold|got)\b|\bmy (?:cost|cost basis|average|avg|entry|position|holding|stake)\b",
     re.IGNORECASE,
 )
 _NOT_HELD = re.compile(
-    r"(?:没有?|不|未|没再|尚未|从未)(?:持有|买|建仓|加仓|持仓|卖|清仓|减仓|入手|仓位)|[想要]买|打算|准备|考虑|计划|建议|推荐|值得|适合|能买|可以买|可买|该买|等.{0,8}(?:再|就)|目标|评级|要不要|差点|后悔没|模拟盘|虚拟|假装|应该(?:买|卖)|本来想|挂单|[买卖](?:不|没)[到成]|股东|成本(?:端|率|压力|上升|下降|控制|优势|线|费用|结构|曲线)|(?:生产|原材料|人工|制造|营业|销售|资金|融资|单位|完全|现金)成本|收入成本|成本(?:涨|降|高|低)(?!到|至|了)"
+    r"换成|换到|调仓|方案|倾向|(?:没有?|不|未|没再|尚未|从未)(?:持有|买|建仓|加仓|持仓|卖|清仓|减仓|入手|仓位)|[想要]买|打算|准备|考虑|计划|建议|推荐|值得|适合|能买|可以买|可买|该买|等.{0,8}(?:再|就)|目标|评级|要不要|差点|后悔没|模拟盘|虚拟|假装|应该(?:买|卖)|本来想|挂单|[买卖](?:不|没)[到成]|股东|成本(?:端|率|压力|上升|下降|控制|优势|线|费用|结构|曲线)|(?:生产|原材料|人工|制造|营业|销售|资金|融资|单位|完全|现金)成本|收入成本|成本(?:涨|降|高|低)(?!到|至|了)"
     r"|\b(?:don't|do not|didn't|never|not|want to|plan to|going to|thinking of|should|could|might|wish|almost|nearly|watchlist|paper trad\w+)\b",
     re.IGNORECASE,
 )
@@ -229,13 +235,14 @@ def _preference(clause: str, rest: Sequence[str]) -> tuple[Said | None, int]:
         return Said("withdrawn", clause, match["what"] or match["b_what"], stance="allow"), 1
     stance, about = _stance(plain)
     if stance:
-        return Said("preference", _cut(_with_more(clause, rest)), about, stance=stance), _more(rest)
+        kind = _rule_or_taste(plain) if "喜欢" in plain else "preference"
+        return Said(kind, _cut(_with_more(clause, rest)), about, stance=stance), _more(rest)
     for pattern in (_CALL_ME, _LIMIT, _ALLERGY):
         if pattern.match(plain):
             return Said("preference", _cut(clause), clause, stance="rule"), 1
     match = _PREFERS.match(plain)
     if match and _thing(match["what"]) and (match["me"] or match["ever"].strip()):
-        return Said("preference", _cut(clause), match["what"], stance="rule"), 1
+        return Said(_rule_or_taste(plain), _cut(clause), match["what"], stance="rule"), 1
     whole = _joined(rest)
     if match := _EN_HENCEFORTH.match(simplified(whole)):
         if not _points(match["what"]):
@@ -245,8 +252,14 @@ def _preference(clause: str, rest: Sequence[str]) -> tuple[Said | None, int]:
         if match := pattern.match(plain):
             what = match["what"].strip()
             if len(plain) <= 120 and not _points(what) and not _EN_FEELING.search(plain):
-                return Said("preference", _cut(clause), what, stance=_en_stance(match["stance"])), 1
+                kind = _rule_or_taste(plain) if _EN_TASTE.match(match["stance"]) else "preference"
+                return Said(kind, _cut(clause), what, stance=_en_stance(match["stance"])), 1
     return None, 1
+
+
+def _rule_or_taste(plain: str) -> Kind:
+    """A liking governs the work when it speaks of it; 我喜欢跑步 is good to know where running is the matter, no more."""
+    return "preference" if _WORK.search(plain) or MARKET_TALK.search(plain.lower()) else "taste"
 
 
 def _stance(plain: str) -> tuple[str, str]:
@@ -260,7 +273,8 @@ def _stance(plain: str) -> tuple[str, str]:
             or match[group + "me"]
             or re.search(_EVER, match[group + "ever"] or "")
         )
-        if sure and (_thing(what) or verb in ("不追高", "不加杠杆", "不做空", "不抄底")):
+        mood = verb.startswith("不想") and not re.search("碰|买|投", verb)
+        if sure and not mood and (_thing(what) or verb in ("不追高", "不加杠杆", "不做空", "不抄底")):
             return "avoid", what or verb[1:]
     if (match := _BACKWARDS.match(plain)) and _thing(match["what"]) and not OTHERS.search(match["what"]):
         return "avoid", match["what"]
