@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hermes_memory_hookspecs import Compaction, Session, UserMessage
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.layers.workspace import WorkspaceMemory
     from hermes_memory_plugin.plugin import TurnContext
     from hermes_memory_plugin.recall.answer import Recall
-    from hermes_memory_plugin.upkeep.mirror import Mirror
     from hermes_memory_plugin.upkeep.scene_model import Ask
 
 from hermes_memory_plugin.verbs import Verbs
@@ -29,13 +27,6 @@ class Memory(Verbs):
     Safe to share between threads. `None` as an owner means the local owner, who also sees shared rows; every owner's
     rows are visible to `Owner.ANY` only.
     """
-
-    @cached_property
-    def mirror(self) -> Mirror:
-        """What keeps the rows of L3 as Hermes' memory files are."""
-        from hermes_memory_plugin.upkeep.mirror import Mirror
-
-        return Mirror(self)
 
     # -- a conversation's life -----------------------------------------------------------------------------------
 

@@ -173,6 +173,7 @@ def _plan_view(plan: Plan, *, applied: bool) -> dict[str, Any]:
 
 def _plan_page(out: Console, plan: Plan, applied: bool) -> None:
     from hermes_memory_plugin.cli.output import one_line, table
+    from hermes_memory_plugin.layers.persona import NEAR
 
     moving = plan.moving
     for file in plan.files:
@@ -181,7 +182,12 @@ def _plan_page(out: Console, plan: Plan, applied: bool) -> None:
         if file.refused:
             out.print(f"  ! it is left alone: {file.refused}", style="yellow")
     table(out, ("becomes", "why", "entry"), ((m.becomes, m.why, one_line(m.entry, 70)) for m in plan.moves))
-    if not moving:
+    if not moving and any(file.before >= NEAR * file.limit for file in plan.files):
+        out.print(
+            "Every entry is persona, or may be: make room by shortening or joining some by hand. "
+            "What Hermes finds no room for is kept as facts."
+        )
+    elif not moving:
         out.print("Nothing needs to move.")
     elif applied:
         out.print(f"{len(moving)} entries moved; `hermes-memory persona restore {plan.backup}` undoes it.")

@@ -216,7 +216,10 @@ def _index(path: Path) -> dict[str, tuple[str, str]]:
 
 def _unquoted(value: str) -> str:
     value = value.strip()
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+    if len(value) < 2 or value[0] != value[-1] or value[0] not in "\"'":
+        return value
+    inner = value[1:-1]
+    return inner.replace('\\"', '"') if value[0] == '"' else inner
 
 
 def _read_state(memory: Memory) -> dict[str, str]:

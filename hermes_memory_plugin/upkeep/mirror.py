@@ -33,7 +33,7 @@ _NO_ROOM = re.compile(
 class Mirror:
     """Keeps the rows of L3 as the two files are."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Parts) -> None:
         self._memory = memory
         self._seen: tuple[tuple[int, int], ...] = ()
         self._lock = threading.Lock()

@@ -34,6 +34,7 @@ from hermes_memory_plugin.upkeep.slim_rules import Becomes, classify
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.memory import Memory
+    from hermes_memory_plugin.parts import Parts
     from hermes_memory_plugin.recall.index_row import Row
 
 _BACKUPS = "backups/persona"
@@ -193,7 +194,7 @@ def adopt(memory: Memory, name: str, *, target: Target = "memory", owner: Owner 
     return entry
 
 
-def same_text(memory: Memory, text: str, owner: Owner) -> Row | None:
+def same_text(memory: Parts, text: str, owner: Owner) -> Row | None:
     """The owner's living fact or note that says exactly this."""
     wanted = plain(text)
     if not wanted:

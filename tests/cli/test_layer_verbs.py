@@ -109,6 +109,9 @@ def test_status_says_that_a_file_is_nearly_full(cli: Command, home: Path) -> Non
     found = cli("status", "--json").json
     assert found["persona"]["USER.md"]["share"] > 0.9
     assert "persona slim" in found["notices"][0] and "persona slim" in cli("status").out
+    assert "make room" in " ".join(cli("persona", "slim").out.split()), (
+        "full, and nothing that clearly belongs elsewhere"
+    )
 
 
 def test_a_vibe_trading_folder_is_imported_with_a_report(cli: Command, tmp_path: Path) -> None:

@@ -136,3 +136,12 @@ def test_any_title_and_body_arrive_or_are_refused(
         assert {note.title for note in memory.notes} == titles
         again = vibe_trading(memory, folder)
         assert (not again.count("note") and not again.count("updated")) or len(titles) < len(entries)
+
+
+def test_a_quoted_title_is_read_without_its_quotes(memory: Memory, tmp_path: Path) -> None:
+    (tmp_path / "vt").mkdir()
+    (tmp_path / "vt" / "user_q.md").write_text(
+        '---\nname: "他说 \\"不买\\""\ntype: user\n---\n\n不买', encoding="utf-8"
+    )
+    (row,) = vibe_trading(memory, tmp_path / "vt").rows
+    assert row.title == '他说 "不买"'

@@ -223,6 +223,14 @@ def test_the_entries_of_the_files_are_rows_of_l3_that_follow_them(memory: Memory
     assert FIGURE in texts(memory, "茅台 PE", "L3")
 
 
+def test_an_explicit_recall_knows_what_is_in_the_files_now(memory: Memory) -> None:
+    """Also outside of Hermes, where no hook says that they changed."""
+    put(memory, [RULE])
+    assert texts(memory, "先结论后论据", "L3") == [RULE]
+    put(memory, ["用户在上海"])
+    assert texts(memory, RULE, "L3") == texts(memory, "用户在上海", "L3") == ["用户在上海"]
+
+
 def test_an_entry_that_is_known_as_a_note_gets_no_second_row(memory: Memory) -> None:
     memory.remember(FIGURE)
     put(memory, [FIGURE])
