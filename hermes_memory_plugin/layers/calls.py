@@ -26,7 +26,8 @@ _TELLING = re.compile(
 )
 _EXIT = re.compile(r'"(?:exit_code|returncode)"\s*:\s*(-?[1-9]\d{0,4})\b')
 _NO_JSON = str.maketrans("", "", '{}"')
-_EMPTY = re.compile(r"[\s{}\[\]\",:]*")
+_EMPTY = re.compile(r"[\s{}\[\]\",:`=~*_#|+-]*|\s*(?:`{3,}|~{3,})[\w+-]*\s*")
+"""A line that says nothing: brackets, a fence, a rule."""
 
 
 @dataclass(frozen=True, slots=True)

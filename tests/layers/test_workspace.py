@@ -279,6 +279,8 @@ def test_any_record_gives_a_bounded_harmless_text(state: WorkspaceMemory, limit:
         ('{"output": "", "exit_code": -9}', "exit -9: output: , exit_code: -9"),
         ('{"status": "saved", "title": "不碰银行"}', "status: saved, title: 不碰银行"),
         ('{"a": 1}', "a: 1"),
+        ("```json\n---\n价格 28.1\n```", "价格 28.1"),
+        ("---\n| --- | --- |\n价格 28.1", "价格 28.1"),
         ("", ""),
         ("[]", "[]"),
     ],
