@@ -79,8 +79,9 @@ class Words:
         for piece in (judged.old, judged.new):
             if piece is not None:
                 parts.append(self._proof(piece))
-        if judged.elsewhen and judged.old is not None:
-            on = self._day(judged.old)
+        dated = judged.old or judged.new
+        if judged.elsewhen and dated is not None:
+            on = self._day(dated)
             parts.append(
                 f"说法里的时间没有这条记录，记录是 {on} 的。"
                 if self._zh

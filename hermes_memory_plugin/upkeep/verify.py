@@ -53,7 +53,12 @@ def verify(memory: Verbs, text: str, *, now: datetime, owner: Owner | None = Non
     analyst = memory.reader.analyst
     analyst.refresh()
     memory.reader.refresh()
-    claims = figures.read(text, analyst, now)[:MOST]
+    today = now.astimezone(times.SHANGHAI).date()
+    claims = [
+        # 今天, 目前 and 本月 ask for what stands, not for a day's figure.
+        replace(one, moments=tuple(moment for moment in one.moments if moment.end < today))
+        for one in figures.read(text, analyst, now)[:MOST]
+    ]
     evidence = Evidence(memory, owner, now)
     words = verdicts.Words(language(normalise(text[:2_000])), evidence, memory)
     if not claims:
@@ -105,6 +110,16 @@ def _borne_out(figure: Figure, matching: Sequence[Piece], pieces: Sequence[Piece
     """The record has held that value: does it still?"""
     old = max(matching, key=lambda one: (_then(figure, one), one.state == "live", _at(one)))
     elsewhen = _dated(figure) and not _then(figure, old)
+    if elsewhen and not figure.told and not is_flow(old.reading.metric):
+        # Another day's figure bears out nothing of the day that is named.
+        then = [
+            one
+            for one in pieces
+            if one.group == old.group and _then(figure, one) and _comparable(figure, one)
+        ]
+        if then:
+            return Judged("contradicted", figure, None, max(then, key=_at))
+        return Judged("unknown", figure, None, old, elsewhen=True)
     live = [one for one in pieces if one.group == old.group and one.state == "live"]
     current = max(live, key=_at, default=None)
     if _dated(figure) and not figure.told and _then(figure, old):
