@@ -26,6 +26,8 @@ class Candidate:
     holds: frozenset[str] = frozenset()
     """The content tokens it holds."""
     state: str = "live"
+    whom: float = 0.0
+    """Which share of the question's content, by idf, is the names of people and things in it."""
     named: bool = False
     """It speaks of an entity the question names."""
     answers: bool = False
@@ -33,6 +35,8 @@ class Candidate:
     off: bool = False
     """Something speaks against it: another period, metric or identifier, the opposite of what was asked."""
     reasons: list[str] = field(default_factory=list)
+    likeness: float = 0.0
+    """What being alike adds to its place among others, and to nothing else (see `likeness`)."""
     later: Row | None = None
     """The row that stands in its place, when the question asked for its time."""
     contradicts: Row | None = None
@@ -47,6 +51,11 @@ class Candidate:
     def plain(self) -> str:
         """The same without blanks, to tell whether two rows are one statement."""
         return "".join(self.normal.split())
+
+    @property
+    def rank(self) -> float:
+        """What rows are ordered by. The floor, and what a row must reach beside the best, go by the score alone."""
+        return self.score + self.likeness
 
     @property
     def at(self) -> int:

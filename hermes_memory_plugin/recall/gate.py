@@ -130,7 +130,7 @@ def passed(
 
 def _beside(asked: Asked, candidates: list[Candidate], cut: list[Cut], floor: float) -> list[Candidate]:
     """The rows that are not too weak beside the best."""
-    best = candidates[0]
+    best = max(one.score for one in candidates)
     answered = any("same identifier" in one.reasons for one in candidates)
     dated = any("same period" in one.reasons for one in candidates)
     named = bool(asked.entities) and any(one.named for one in candidates)
@@ -156,7 +156,7 @@ def _beside(asked: Asked, candidates: list[Candidate], cut: list[Cut], floor: fl
             why = "holds little of the question, and nothing new"
         elif one.coverage >= max(AS_MUCH * covered, 0.4) and one.worded and not one.off:
             one.reasons.append("holds as much of the question")
-        elif one.score < (BESIDE_OFF if one.off else BESIDE) * best.score or (
+        elif one.score < (BESIDE_OFF if one.off else BESIDE) * best or (
             one.coverage + one.cosine < 0.6 * floor and not one.named
         ):
             why = "weaker"
@@ -172,9 +172,10 @@ def _beside(asked: Asked, candidates: list[Candidate], cut: list[Cut], floor: fl
 
 def beside_the_best(ranked: list[Candidate], cut: list[Cut]) -> list[Candidate]:
     """Without the rows that hold no word of the question and are weak beside the best, once all layers are together."""
+    best = max((one.score for one in ranked), default=0.0)
     kept = []
     for one in ranked:
-        if one.worded or one.named or one.score >= BESIDE * ranked[0].score:
+        if one.worded or one.named or one.score >= BESIDE * best:
             kept.append(one)
         else:
             cut.append(Cut(one.row.id, "weaker"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hermes_memory_plugin.recall import likeness
 from hermes_memory_plugin.recall.candidate import Candidate
 from hermes_memory_plugin.recall.index_files import Array
 from hermes_memory_plugin.recall.index_row import LAYERS
@@ -46,11 +47,13 @@ def gather(view: View, asked: Asked, *, most: int, mix: Mix | None = None) -> li
     words = view.bm25(_weights(view, asked))
     mass = sum(view.idf(token) * weight for token, weight in asked.content.items()) or 1.0
     cosine = _cosine(view, asked)
-    scores = words / np.float32(SATURATION * mass) + _worth(view, asked) * cosine
+    worth = _worth(view, asked)
+    scores = words / np.float32(SATURATION * mass) + worth * cosine
     if mix is not None:
         scores, cosine = mix(words, scores, cosine)
     scores = np.round(scores, 5)
     numbers = view.top(scores, most)
+    who = sum(view.idf(token) * asked.content.get(token, 0.0) for token in asked.people) / mass
     found = []
     for number, held in zip(numbers, _held(view, asked, numbers), strict=True):
         row, near, score = view.row(number), float(cosine[number]), float(scores[number])
@@ -62,9 +65,20 @@ def gather(view: View, asked: Asked, *, most: int, mix: Mix | None = None) -> li
         covered = sum(view.idf(token) * asked.content[token] * share for token, share in held.items()) / mass
         found.append(
             Candidate(
-                number, row, score, float(words[number]), near, covered, frozenset(held), view.state(number)
+                number,
+                row,
+                score,
+                float(words[number]),
+                near,
+                covered,
+                frozenset(held),
+                view.state(number),
+                whom=who,
             )
         )
+    short = (worth[numbers] - COSINE) / (SHORT - COSINE)
+    likeness.weigh(view, asked, found, short.tolist())
+    found.sort(key=lambda one: -one.rank)
     return found
 
 

@@ -20,6 +20,7 @@ B_LOG = 0.4
 """Turns and calls: a long one says more, where a long statement says the same at length."""
 _CHUNK = 1_024  # rows of vectors turned to floats at a time: 1 MB
 _STACK = 32
+_SAMPLE = 256
 _LOG = LAYERS.index("L0")
 
 
@@ -183,16 +184,31 @@ class View:
         # The last bits depend on which rows stand beside a row in memory, other owners' included.
         return np.round(scores, 5)
 
-    def vectors(self, numbers: Sequence[int]) -> Array:
+    def vectors(self, numbers: Sequence[int] | Array) -> Array:
         """float32 [len(numbers), VECTOR_SIZE]: the vectors of some rows, zeros for those without one."""
         found = np.zeros((len(numbers), VECTOR_SIZE), np.float32)
-        for place, number in enumerate(numbers):
-            piece = self._at(number)
+        wanted = np.asarray(numbers, np.int64)
+        for piece in self._slices:
             if piece.segment.vectors:
-                at = number - piece.base
-                scale = np.float32(piece.segment.column["vector_scale"][at])
-                found[place] = piece.segment.column["vector"][at].astype(np.float32) * scale
+                here = np.flatnonzero((wanted >= piece.base) & (wanted < piece.base + piece.segment.rows))
+                rows = wanted[here] - piece.base
+                scale = piece.segment.column["vector_scale"][rows].astype(np.float32)
+                found[here] = piece.segment.column["vector"][rows].astype(np.float32) * scale[:, None]
         return found
+
+    @cached_property
+    def mean(self) -> Array:
+        """float32 [VECTOR_SIZE]: the mean vector of the visible rows, of some hundred of them where they are many.
+
+        Which ones, their ids say, so that rows of others change nothing.
+        """
+        numbers = np.flatnonzero(self.mask)
+        if len(numbers) > _SAMPLE:
+            ids = self.column("ids", numbers)
+            numbers = numbers[ids < np.uint64(2**64 // len(numbers) * _SAMPLE)]
+        total = self.vectors(numbers).sum(axis=0, dtype=np.float64)
+        mean: Array = np.round(total / max(1, len(numbers)), 5).astype(np.float32)
+        return mean
 
     # -- rows ------------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _NOT = re.compile(r"[不未没无][有再曾予进行]{0,2}$|\b(?:no|not|without)\s$")
 FACT, STATEMENT = 100, 600
 """Characters up to which a text is about the figures it names and no others, and the periods it names and no others."""
+UNNAMED = 2.0
+"""A row that names nobody the question names loses this times their share of the question, half its score at most."""
 UNTRUSTED = frozenset({"tool", "web", "report", "model"})
 _ORIGIN = {"web": 0.85, "model": 0.95}
 """What a statement nobody vouches for is worth beside one that somebody does."""
@@ -51,7 +53,8 @@ def verdict(asked: Asked, one: Candidate) -> str:
         one.score += 0.1
         one.reasons.append("a call, as asked")
     if asked.people and row.layer != "L0" and asked.people.isdisjoint(one.holds):
-        one.score *= 0.5
+        # A name that half the rows hold tells little, and so does one name in a long question.
+        one.score *= max(0.5, 1 - UNNAMED * one.whom)
         one.off = True
         one.reasons.append("does not name whom the question names")
     one.score *= _ORIGIN.get(row.origin, 1.0)
@@ -149,6 +152,8 @@ def _periods(asked: Asked, one: Candidate) -> None:
     told = one.facet("periods")
     if not asked.periods or not told:
         return
+    if asked.span[0] is not None and one.row.as_of is not None and _is_event(asked, one):
+        return  # its date says when it was; the months it names besides are others' (see Search._valid_then)
     relations = {_relation(wanted, own) for wanted in asked.periods for own in told}
     if "same" in relations:
         # A year by itself says little: half of all rows are of this one.
@@ -166,6 +171,13 @@ def _periods(asked: Asked, one: Candidate) -> None:
         one.score *= 0.4
         one.off = True
         one.reasons.append("another period")
+
+
+def _is_event(asked: Asked, one: Candidate) -> bool:
+    """Whether neither question nor row is about a company or a figure: those have periods, events have dates."""
+    return not (
+        asked.entities or asked.metrics or asked.families or one.facet("metrics") or one.facet("entities")
+    )
 
 
 @lru_cache(4_096)

@@ -106,17 +106,17 @@ class Meaning:
             return
         from hermes_memory_plugin.recall.index_row import digest
 
-        best = sorted(candidates, key=lambda one: -one.score)[:FIRST]
+        best = sorted(candidates, key=lambda one: -one.rank)[:FIRST]
         keys = [digest(one.row.id) for one in best]
         known = self._cosines(keys)
         if not known:
             return
         mean = float(np.mean(list(known.values())))
         second = _standard(np.array([known.get(key, mean) for key in keys]))
-        order = np.argsort(-(_standard(np.array([one.score for one in best])) + second), kind="stable")
-        scores = [one.score for one in best]
+        order = np.argsort(-(_standard(np.array([one.rank for one in best])) + second), kind="stable")
+        scores = [(one.score, one.likeness) for one in best]
         for place, which in enumerate(order.tolist()):
-            best[which].score = scores[place]
+            best[which].score, best[which].likeness = scores[place]
 
     # -- the encoder -------------------------------------------------------------------------------------------------
 

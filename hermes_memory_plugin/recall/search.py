@@ -57,10 +57,12 @@ class Search:
         if not asked.weights:
             return Found(cut=(Cut("", "nothing to search for"),))
         cut: list[Cut] = []
-        view = self._view(KNOWLEDGE, _EVERY_STATE if asked.names_time else ("live",))
-        candidates = self._judged(
-            asked, self._gather(view, asked, KNOWLEDGE, live=not asked.names_time), cut, strict=True
-        )
+        states = _EVERY_STATE if asked.names_time else ("live", "expired") if asked.periods else ("live",)
+        view = self._view(KNOWLEDGE, states)
+        found = self._gather(view, asked, KNOWLEDGE, live=not asked.names_time)
+        if not asked.names_time:
+            found = _of_its_period(asked, found, cut)
+        candidates = self._judged(asked, found, cut, strict=True)
         if gate.wants_nothing(asked, candidates):
             return Found(cut=(Cut("", "small talk"),), aside=True)
         passed = gate.passed(asked, candidates, cut)
@@ -117,6 +119,7 @@ class Search:
         """Apply the rules; `strict` leaves out, else it demotes."""
         kept = []
         for one in candidates:
+            before = one.score
             why = verdict(asked, one)
             if why and strict:
                 cut.append(Cut(one.row.id, why))
@@ -124,12 +127,14 @@ class Search:
             if why:
                 one.score *= OUT
                 one.reasons.append(why)
+            if 0 < one.score < before:
+                one.likeness *= one.score / before  # what speaks against a row speaks against its likeness
             kept.append(one)
         if asked.names_time:
             kept = self._valid_then(asked, kept, cut, strict=strict)
         if again and self._meaning is not None:
             self._meaning.again(kept)
-        kept.sort(key=lambda one: -one.score)
+        kept.sort(key=lambda one: -one.rank)
         return kept
 
     def _valid_then(
@@ -187,8 +192,19 @@ class Search:
         ]
         if not found:
             return ranked
-        merged = sorted([*ranked, *found], key=lambda one: -one.score)
+        merged = sorted([*ranked, *found], key=lambda one: -one.rank)
         return gate.beside_the_best(merged, cut)
+
+
+def _of_its_period(asked: Asked, candidates: list[Candidate], cut: list[Cut]) -> list[Candidate]:
+    """Without the expired rows, but for those of the very period that is asked for: such a figure does not age."""
+    kept = []
+    for one in candidates:
+        if one.state == "live" or not asked.periods.isdisjoint(one.facet("periods")):
+            kept.append(one)
+        else:
+            cut.append(Cut(one.row.id, one.state))
+    return kept
 
 
 def _near_that_time(at: int, start: int, end: int) -> bool:
