@@ -97,7 +97,7 @@ _POINTS = re.compile(
     re.IGNORECASE,
 )
 _TASK = re.compile(
-    r"一下|就行|就够|即可|这[个些只家份段张篇条]|那[个些只家份段张篇条]|(?<!除)了$|过$|[吧呗嘛]$"
+    r"一下|就行|就够|即可|这[个些只家份段张篇条种样]|那[个些只家份段张篇条种样](?!风)|(?<!除)了$|[^目以之生]前$|(?<!落)后$|时候?$|过$|[吧呗嘛]$"
 )
 
 _SAY = r"(?:(?:ok(?:ay)?|also|and|so|well|hey|hi|hello|btw|by the way|please|note(?: that)?|remember(?: that| this)?|just|oh|but|plus|fyi|important|reminder|for the record|one more thing|thanks|thank you|yes|yeah|sure|no)[,:.!\s-]+)*"
