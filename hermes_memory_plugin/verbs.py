@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.recall.index_row import Row
     from hermes_memory_plugin.upkeep.competences import Competences
     from hermes_memory_plugin.upkeep.mirror import Mirror
-    from hermes_memory_plugin.upkeep.competences import Competences
     from hermes_memory_plugin.upkeep.provenance import Answer, Provenance
 
 from hermes_memory_plugin.parts import Parts
