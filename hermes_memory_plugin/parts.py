@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.settings import Settings
     from hermes_memory_plugin.upkeep.archive import Archive
     from hermes_memory_plugin.upkeep.embed import Embedding, Plan
+    from hermes_memory_plugin.upkeep.extract import Extraction
     from hermes_memory_plugin.upkeep.retention import Upkeep
     from hermes_memory_plugin.upkeep.scenes import SceneWriter
     from hermes_memory_plugin.upkeep.snapshots import Snapshots
@@ -115,15 +116,12 @@ class Parts:
         """The ledgers and the drain that feeds them."""
         from hermes_memory_plugin.upkeep.archive import Archive
         from hermes_memory_plugin.upkeep.dialogue import Dialogue
-        from hermes_memory_plugin.upkeep.extract import Extraction
 
         return Archive(
             self.folder,
             index=lambda: self.reader.index,
             journal=self._journal,
-            extract=Extraction(
-                self.folder / "journal", self._journal, self.hooks, self.count, dated=self.dated
-            ),
+            extract=self.extraction,
             dialogue=Dialogue(
                 self.folder / "journal",
                 self._journal,
@@ -134,6 +132,13 @@ class Parts:
             ),
             count=self.count,
         )
+
+    @cached_property
+    def extraction(self) -> Extraction:
+        """What makes facts of tool results."""
+        from hermes_memory_plugin.upkeep.extract import Extraction
+
+        return Extraction(self.folder / "journal", self._journal, self.hooks, self.count, dated=self.dated)
 
     @cached_property
     def reader(self) -> Reader:

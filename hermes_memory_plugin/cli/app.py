@@ -168,6 +168,7 @@ def run(argv: Sequence[str] | None = None, *, prog: str = "hermes-memory") -> in
         host_verbs,
         index_verbs,
         layer_verbs,
+        mapper_verbs,
         memory_verbs,
         note_verbs,
         owner_verbs,
@@ -185,6 +186,7 @@ def run(argv: Sequence[str] | None = None, *, prog: str = "hermes-memory") -> in
         note_verbs,
         persona_verbs,
         index_verbs,
+        mapper_verbs,
         owner_verbs,
         host_verbs,
     ):

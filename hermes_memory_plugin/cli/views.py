@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.upkeep.answers import Link
     from hermes_memory_plugin.upkeep.uses import Use
 
+_UNREAD = 5
 RESULT_SHOWN = 500
 LAYERS = {"L0": "L0 log", "L1": "L1 facts", "L2": "L2 notes", "L3": "L3 persona", "report": "reports"}
 
@@ -117,6 +118,7 @@ def status_page(out: Console, status: Mapping[str, Any]) -> None:
                 else ()
             ),
             ("journals", f"{len(journals)} ({_size(waiting)})"),
+            *_tables(status.get("tables") or {}),
             ("scenes", _scenes(status.get("scenes") or {})),
             ("ledgers", ", ".join(f"{name} {_size(one.get('bytes', 0))}" for name, one in ledgers.items())),
             *((("offload", kept),) if offload.get("results") else ()),
@@ -138,6 +140,17 @@ def _encoder(found: Mapping[str, Any]) -> str:
     left = f", {found['left']:,} rows to embed" if found.get("left") else ""
     why = f" ({found['store_reason']})" if found.get("store_reason") else ""
     return f"{found.get('model') or found['backend']} in {found.get('store') or 'no table yet'}{why}{left}"
+
+
+def _tables(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if found.get("tools"):
+        summed = f", {found['bounded']:,} long ones summed up this week" if found.get("bounded") else ""
+        yield "tables", f"{found['facts']:,} facts of {found['tools']:,} tools{summed}"
+    for one in (found.get("unread") or ())[:_UNREAD]:
+        yield (
+            "",
+            f"{one['tool']}: {one['calls']:,} calls, 0 facts (`mappers suggest CALL_ID` drafts how to read them)",
+        )
 
 
 def _scenes(found: Mapping[str, Any]) -> str:

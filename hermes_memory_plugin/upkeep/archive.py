@@ -175,6 +175,12 @@ class Archive:
         ]
         return sorted([*fresh, *stored], key=lambda one: str(one["id"]), reverse=True)[:n]
 
+    def calls(self, wanted: Callable[[Mapping[str, Any]], bool]) -> Iterator[ToolTrace]:
+        """Every stored call whose row (of `logs`) is wanted, oldest first, its result whole."""
+        for found in _pages(self.logs.scan_traces, "ulid"):
+            if wanted(found):
+                yield self._trace_of_row(found)
+
     def stored(self) -> Iterator[Record]:
         """Every row of the ledgers as the record it came from, for a rebuild of the index."""
         for found in _pages(self.facts.scan, "id"):

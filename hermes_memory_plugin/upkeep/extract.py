@@ -114,9 +114,9 @@ class Extraction:
             tally.credit(tool, count)
             self.save(offsets, tally)
 
-    def facts_of(self, trace: ToolTrace) -> Iterator[Fact]:
-        """What the extractors find in a result, as it may be stored."""
-        with feeding(Running(self.mappers, self._count)):
+    def facts_of(self, trace: ToolTrace, *, printed: bool = False) -> Iterator[Fact]:
+        """What the extractors find in a result, as it may be stored; `printed`: also where a program printed it."""
+        with feeding(Running(self.mappers, self._count, printed)):
             many = [fact for result in self._hooks.call("extract_facts", trace=trace) for fact in result]
         if len(many) > MOST:
             self._count(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hermes_memory_plugin._version import __version__
@@ -17,6 +18,8 @@ from hermes_memory_plugin.upkeep.reasons import last_said
 if TYPE_CHECKING:
     from hermes_memory_plugin.parts import Parts
 
+UNREAD = 20
+"""Tools without a mapper that are named."""
 WEEK = 7 * 86_400_000_000
 
 
@@ -41,6 +44,7 @@ def status(memory: Parts) -> dict[str, Any]:
     embedding = memory.embedding.status()
     problems += embedding.pop("problems")
     events = _events(memory, problems)
+    problems += memory.extraction.mappers.problems()
     problems += [str(error) for error in memory.setting_errors()]
     problems += memory.owners.problems()
     problems += [*memory.notes.strange(), *memory.scenes.strange()]
@@ -71,6 +75,7 @@ def status(memory: Parts) -> dict[str, Any]:
             "results": events.get("offloaded", 0),
             "tokens_saved": events.get("offload_tokens_saved", 0),
         },
+        "tables": _tables(memory, events),
         "scenes": {
             "written": events.get("scene_written", 0),
             "failed": events.get("scene_failed", 0),
@@ -119,6 +124,18 @@ DEGRADED: dict[str, str] = {
     "audit_lost": "the audit of a recall could not be stored",
 }
 """What each counter that speaks of degraded service means."""
+
+
+def _tables(memory: Parts, events: Mapping[str, int]) -> dict[str, Any]:
+    """What the tables of tool results gave; `unread` lists the tools of which no fact came, most called first."""
+    tools = memory.extraction.state()[1].tools()
+    return {
+        "tools": len(tools),
+        "facts": sum(one.facts for one in tools),
+        "bounded": events.get("facts_bounded", 0),
+        "refused": events.get("rows_refused", 0),
+        "unread": [{"tool": one.name, "calls": one.calls} for one in tools if not one.facts][:UNREAD],
+    }
 
 
 def _events(memory: Parts, problems: list[str]) -> dict[str, int]:

@@ -120,10 +120,9 @@ def _fact(frame: Frame, number: int, row: Row, trace: ToolTrace) -> Mapped | Non
     cell = frame.figure(number, row)
     if cell is None:
         return None
-    original = f"（原 {cell.original}）" if cell.original else ""
-    return _mapped(
-        frame, number, row, trace, basis, f"{head} {cells.said(cell.value, cell.unit)}{original}", cell
-    )
+    told = cells.said(cell.value, cell.unit)
+    original = f"（原 {cell.original}）" if cell.original.replace(" ", "") not in ("", told) else ""
+    return _mapped(frame, number, row, trace, basis, f"{head} {told}{original}", cell)
 
 
 def _mapped(

@@ -19,6 +19,8 @@ class Running:
 
     mappers: Mappers
     count: Callable[[str, str], None]
+    printed: bool = False
+    """Whether tables that a program printed are read too: only when a person asks for it."""
 
 
 _running: ContextVar[Running] = ContextVar("hermes_memory_extracting")
@@ -40,6 +42,10 @@ def facts_of(trace: ToolTrace) -> list[Fact]:
     if running is None:
         return []
     mappers = running.mappers.of(trace.tool_name, trace.args)
+    if not mappers and running.printed:
+        from hermes_memory_plugin.upkeep.mappers.printed import printed
+
+        trace, mappers = printed(trace, running.mappers.all())
     if not mappers:
         return []
     from hermes_memory_plugin.upkeep.mappers.reader import read

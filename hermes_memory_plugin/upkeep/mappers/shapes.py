@@ -124,9 +124,9 @@ def _of_dict(value: dict[str, Any], outer: Mapping[str, Any], depth: int) -> Ite
     if isinstance(head, list) and head:
         names = [str(one.get("name")) if isinstance(one, dict) else str(one) for one in head]
         if {"codes", "times", "data"} <= lower.keys():
-            yield from _of_matrix(
-                names, *(value[lower[name]] for name in ("codes", "times", "data")), outer=beside
-            )
+            codes, times, data = (value[lower[name]] for name in ("codes", "times", "data"))
+            yield from _of_matrix(names, codes, times, data, outer=beside)
+            return
         for name in _ROWS:
             rows = value.get(lower.get(name, ""))
             if isinstance(rows, list) and rows and isinstance(rows[0], list):
@@ -159,12 +159,10 @@ def _of_records(rows: list[dict[str, Any]], outer: Mapping[str, Any]) -> Table:
 
 
 def _of_rows(head: Sequence[str], rows: Sequence[Sequence[Any]], outer: Mapping[str, Any]) -> Iterator[Table]:
-    rows = [row for row in rows if isinstance(row, list)]
+    # A row of another length is of another table, or one column a list.
+    rows = [row for row in rows if isinstance(row, list) and len(row) == len(head)]
     if rows and len(set(head)) == len(head):
-        columns = {
-            name: [row[place] if place < len(row) else None for row in rows]
-            for place, name in enumerate(head)
-        }
+        columns = {name: [row[place] for row in rows] for place, name in enumerate(head)}
         yield Table(columns, len(rows), outer)
 
 
