@@ -131,12 +131,16 @@ class Mount:
 
 
 def shared_place(home: Path | str, mounts: Iterable[Mount] | None = None) -> str:
-    """What speaks against this place for a database: a network file system or a synchronised folder.
+    """What speaks against this place for a database: its name, a network file system or a synchronised folder.
 
     Empty when nothing does. Journals survive there, but locks between machines do not hold.
     """
     path = Path(home).expanduser()
     path = path.resolve() if path.exists() else path.absolute()
+    if "?" in str(path):  # DuckDB puts ".wal" before it, as into the address of a page
+        return (
+            f"{path} has a ? in its name, and DuckDB cannot write its log there; give the folder another name"
+        )
     for part in path.parts:
         if _SYNCED.fullmatch(part):
             return (

@@ -52,6 +52,7 @@ class Memory(Verbs):
             for one in transcript
             if one.get("role") == "user" and isinstance(one.get("content"), str)
         ]
+        spoken = (*history, message.text)
         if history and history[-1].strip() == message.text.strip():
             history.pop()
         self.mirror.soon()
@@ -76,6 +77,7 @@ class Memory(Verbs):
             ),
             present=turn.present,
             shown=(*turn.shown_by_host, *hidden),
+            spoken=spoken,
             hurried=True,
             degraded=f"hermes-memory: {notice[1]}" if notice else "",
         )

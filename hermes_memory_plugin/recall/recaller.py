@@ -69,10 +69,12 @@ class Recaller:
         allowance: budget.Budget | None = None,
         present: frozenset[str] = frozenset(),
         shown: Sequence[str] = (),
+        spoken: Sequence[str] = (),
         hurried: bool = False,
         degraded: str = "",
     ) -> Recall:
-        """See `Memory.recall`. `present`: handles that are in the transcript already; `shown`: what the host shows.
+        """See `Memory.recall`. `present`: handles that are in the transcript already; `shown`: what the host shows;
+        `spoken`: the user's messages in the transcript, the one at hand included.
 
         With `standing` the standing preferences that are not in the transcript come along.
         """
@@ -106,6 +108,7 @@ class Recaller:
             if asked.pick:
                 found = self._without_taboos(found, keys, now_us, project)
             rows = list(found.rows)[:limit] if limit else list(found.rows)
+            rows, found = _without_spoken(rows, found, session, spoken)
             picked, found = self._without_repeats(rows, found, keys, present, shown)
             # Whoever asks what to buy must hear the rules, also where no session says whether he has.
             wanted = (standing or asked.pick) and not found.aside
@@ -260,6 +263,24 @@ class Recaller:
             )
             picked.append(Picked(item, block.Line(handle, block.cut(row.text, 300))))
         return picked
+
+
+def _without_spoken(
+    rows: list[Candidate], found: Found, session: str, spoken: Sequence[str]
+) -> tuple[list[Candidate], Found]:
+    """Turns of this conversation that the transcript shows stay out, also when another process took them down."""
+    words = {plain(text) for text in spoken} if session else set()
+    there = [
+        one
+        for one in rows
+        if one.row.layer == "L0"
+        and one.row.session == session
+        and plain(str(one.row.extra.get("user") or "")) in words
+    ]
+    if not there:
+        return rows, found
+    cut = (*found.cut, *(Cut(one.row.id, "already in the conversation") for one in there))
+    return [one for one in rows if one not in there], replace(found, cut=cut)
 
 
 def _later(row: Row) -> str:

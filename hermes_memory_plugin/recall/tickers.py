@@ -38,6 +38,10 @@ _OTHER_NUMBER = re.compile(
     r"|(?<!stock\s)(?<!ticker\s)(?<!share\s)(?<!security\s)\bcode|serial(?:\snumber)?|issue|page|pull\srequest|\bpr|commit|error|port|line|pid|total|amount|paid|cost|budget|balance|population)"
     r"(?:号码|号|编号|id)?\s*(?:是|为|改为|换成|变成|改成|了|is|was|of|are|:|=|#|no\.?|的|「|“|\"|'|\(|（)?\s*(?:是|为|is|:)?\s*[#「“\"'(]?$"
 )
+_NUMBER_OF = re.compile(
+    r"\s?(?:就?是|为)\s?(?:[我你他她]们?的?)?[\u3400-\u9fff]{0,4}?(?:单号|编号|工号|学号|卡号|账号|帐号|邮编|密码|口令|验证码|取件码|号码|手机号|电话|门牌|房号|房间号|会议号|尾号|序列号)"
+    r"|\sis\s(?:(?:the|my|an?|your|his|her|our)\s)?(?:(?:order|invoice|phone|ticket|tracking|room|account|serial|employee|staff|extension)(?:\s(?:no\.?|number|id))?|zip(?:\scode)?|post(?:al\s)?code|password|passcode|pin|otp)(?![a-z-])"
+)
 _INDEX_TALK = re.compile(r"上证|沪指|指数|大盘|综指|\bindex\b|composite|中证|国证|沪深")
 _HK_TALK = re.compile(r"港股|h股|香港|恒生|港交所|hong kong|hkex|hkd|港元|港币")
 # Capitals that are words, units or trades of their own before they are tickers.
@@ -111,7 +115,11 @@ def kind_of(entity: str) -> str:
 
 def is_other_number(text: str, start: int, end: int) -> bool:
     """Whether the digits are an amount or a number of something else by the words around them."""
-    return bool(_UNIT.match(text, end) or _OTHER_NUMBER.search(text[max(0, start - 24) : start]))
+    return bool(
+        _UNIT.match(text, end)
+        or _NUMBER_OF.match(text, end)
+        or _OTHER_NUMBER.search(text[max(0, start - 24) : start])
+    )
 
 
 def _explicit(text: str, known: Container[str]) -> list[Code]:

@@ -97,7 +97,7 @@ def status(memory: Parts) -> dict[str, Any]:
         "notices": [text for _, text in pressure(memory)],
         "degraded": (degraded := {name: n for name, n in events.items() if name in DEGRADED}),
         "reasons": last_said(memory, degraded, time.time_ns() // 1000 - WEEK) if degraded else {},
-        "problems": problems,
+        "problems": list(dict.fromkeys(problems)),
     }
 
 

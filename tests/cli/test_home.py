@@ -21,6 +21,7 @@ from hermes_memory_plugin.home import (
     shared_place,
     unwritable,
 )
+from tests.cli.conftest import Command
 
 
 @pytest.fixture
@@ -118,6 +119,16 @@ def test_a_synchronised_folder_is_warned_about(tmp_path: Path, part: str) -> Non
 @pytest.mark.parametrize("part", ["dropboxes", "my-onedrive-notes", "box", "drive", "cloud", "hermes"])
 def test_an_ordinary_folder_is_not(tmp_path: Path, part: str) -> None:
     assert shared_place(tmp_path / part, [Mount("/", "ext4")]) == ""
+
+
+def test_a_folder_name_duckdb_cannot_write_in_is_named_once(cli: Command, tmp_path: Path) -> None:
+    home = tmp_path / "what?"
+    home.mkdir()
+    cli("--home", str(home), "remember", "茅台批价 2300")
+    assert "2300" in cli("--home", str(home), "recall", "茅台批价").out
+    told = cli("--home", str(home), "--json", "status").json["problems"]
+    assert len(told) == len(set(told)) and any("another name" in one for one in told)
+    assert "another name" in " ".join(cli("--home", str(home), "doctor").out.split())
 
 
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "fuse.rclone"])

@@ -183,6 +183,37 @@ def test_a_session_that_is_closed_and_resumed_begins_anew(bridge: Bridge, witnes
     assert witness.names().count("start") == 2
 
 
+@pytest.mark.parametrize(("session", "told"), [("s1", False), ("s2", True)])
+def test_what_the_transcript_shows_is_not_recalled_by_the_process_that_resumes_it(
+    bridge: Bridge, home: Path, session: str, told: bool
+) -> None:
+    asked, answered = "经销商说飞天批价回到2300了", "好，经销商口径批价2300。"
+    bridge.pre_llm_call(**_message(asked))
+    bridge.post_llm_call(**_message(asked), assistant_response=answered)
+    _turns(bridge, home)
+    bridge.runtime.plugin.memory_of(home).close()
+    runtime = Runtime()
+    try:
+        again = "上次经销商说的飞天批价是多少"
+        history = [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
+        given = Bridge(runtime).pre_llm_call(
+            **_message(
+                again,
+                session=session,
+                turn="2",
+                is_first_turn=False,
+                conversation_history=[
+                    *(history if session == "s1" else []),
+                    {"role": "user", "content": again},
+                ],
+            )
+        )
+        assert ("2300" in (given or {}).get("context", "")) is told
+    finally:
+        for memory in runtime.plugin.memories():
+            memory.close()
+
+
 def test_end_with_empty_messages(bridge: Bridge, home: Path) -> None:
     """A shutdown that hands over nothing still finds every turn: they were kept as they came."""
     bridge.pre_llm_call(**_message("记住我说的"))
