@@ -209,11 +209,10 @@ def _scene_view(memory: Memory, row: Row) -> dict[str, Any]:
 
 
 def day_of(at: int | None) -> str:
-    """The UTC day of a time, "" without one."""
-    from hermes_memory_plugin.layers.facts import moment
+    """The day of a time as every recall shows it, in Shanghai; "" without one."""
+    from hermes_memory_plugin.upkeep import scene_files
 
-    found = moment(at)
-    return found.date().isoformat() if found else ""
+    return scene_files.day_of(at) if at is not None else ""
 
 
 COMMANDS = (scenes,)

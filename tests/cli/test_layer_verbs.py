@@ -138,3 +138,18 @@ def test_a_layer_that_leads_out_of_the_memory_is_refused_and_named(
     assert [path.name for path in (tmp_path / "away").iterdir()] == ["别人的.md"]
     assert "外部的内容" not in cli("recall", "外部的内容").out
     assert any("notes is a symbolic link" in problem for problem in cli("status", "--json").json["problems"])
+
+
+@pytest.mark.parametrize(
+    ("at", "day"),
+    [
+        ("2026-04-30T00:00:00", "2026-04-30"),
+        ("2026-04-30T17:00:00", "2026-05-01"),
+        ("2026-04-30T09:00:00", "2026-04-30"),
+    ],
+)
+def test_a_list_names_the_day_that_a_recall_names(cli: Command, home: Path, at: str, day: str) -> None:
+    with Memory.open(home) as memory:
+        memory.add_scene("白酒", "白酒库存仍高", as_of=f"{at}+00:00")
+        assert day in memory.recall("白酒库存", mode="explicit").block
+    assert cli("scenes", "--json").json["scenes"][0]["as_of"] == day
