@@ -42,6 +42,6 @@ def line(counts: Mapping[str, int], pages: Sequence[int], language: str) -> str:
     return f"— {total} number{'' if total == 1 else 's'}: {', '.join(parts)}"
 
 
-def strip(answer: str) -> str:
+def without(answer: str) -> str:
     """The answer without such a line, ours or one a model wrote in its likeness."""
     return _LINE.sub("", answer) if "— " in answer else answer

@@ -81,7 +81,7 @@ def turn_json(turn: Turn, kind: str, half: Half) -> dict[str, Any]:
         "turn": turn.turn_id,
         "session": turn.session_id,
         "user": block.strip(turn.user),
-        "assistant": footers.strip(block.strip(turn.assistant)),
+        "assistant": footers.without(block.strip(turn.assistant)),
         "speaker": turn.speaker,
         "kind": kind,
         "half": half,

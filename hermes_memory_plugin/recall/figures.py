@@ -59,6 +59,16 @@ _IF = re.compile(
 )
 _RESPECTIVELY = re.compile(r"分别|依次|\brespectively\b")
 _BASIS = re.compile(r"\s?[(\[_\s-]*(ttm|lyr|滚动|静态|动态|dynamic)(?![a-z])")
+_OF_PERIOD = re.compile(r"\s?(?:in|for|of|\(|@)\s?(?:fy)?")
+_BRIDGE = re.compile(
+    r"同比|环比|其中|相比|高于|低于|超过?|不足|达到?|降至|升至|增至|跌至|约为?|大约|大概|近|为|是|至|到|的|了|较|比|仅|也|则|又|均值|平均值?|中位数?|历史|分位|最[高低]"
+    r"|增长|增速|增幅|增加|提升|提高|上升|上涨|涨|下降|下滑|减少|降低|降|回落|下跌|跌|上年|去年|今年|前年|同期|[一上本]周|上一年|年度?|季度?|月份?|日|前|当前|目前|处于|位于|净|率|一致"
+    r"|[零〇一二两三四五六七八九十百近]年|[第一二三四上下]+(?:季度|半年)|\b(?:about|around|up|down|by|to|from|of|in|at|is|was|were|versus|vs|and|the|a|an|its|with|only|over|year|on|rose|fell|grew|growth|reached"
+    r"|increased?|decreased?|yoy|qoq|compared|against|while|expects?|expected|nearly|roughly|approximately|average|mean|median|percentile|earlier|ago|prior|than|from)\b"
+)
+_YEAR_BEFORE = re.compile(
+    r"上年(?:同期|度)?|(?:上一年|去年)同期|\b(?:a )?year (?:earlier|ago)|\bprior year\b"
+)
 _TOLD = re.compile(r"说|讲|提到?|告诉|给我|问|聊|报过|\b(?:said|told|mentioned|quoted|gave)\b")
 _COUNTER = re.compile(
     r"\s?(?:个(?!百分点|点|基点)|家|只|条|项|种|次|篇|类|页|步|位|名|大|款|年|月|日|天|周|季|号|岁|届|轮|期|档|级|点|小时|分钟|秒"
@@ -150,6 +160,7 @@ class Marks:
             one
             for one in metrics.named(self.text.replace("_", " "))
             if not self._in_entity(one.start, one.end)
+            and not self.text[: one.start].endswith(("attributable to ", "attributable to the "))
         ]
         self.amounts = [one for one in amounts.find(self.text) if self._counts(one)]
         self.tables = [match.span() for match in _TABLE.finditer(self.text)]
@@ -211,6 +222,8 @@ class _Prose:
         moments = times.read(words, marks.now)
         days = tuple(one for one in moments if one.sort == "day")
         books = [one.id for one in moments if one.sort != "day" and one.id]
+        if not spans and self.period and _YEAR_BEFORE.search(words):
+            books = [year_before(self.period)]
         paired = _RESPECTIVELY.search(words) is not None
         for number, amount in enumerate(inside):
             before_at = inside[number - 1].end if number else start
@@ -218,7 +231,9 @@ class _Prose:
             subject = _nearest(amount, [(a, b, one) for a, b, one in entities]) or self.subject
             if paired and len(entities) == len(inside):
                 subject = entities[number][2]
-            metric, exact, basis = self._metric(amount, named, number, len(inside) if paired else 0)
+            metric, exact, basis = self._metric(
+                amount, named, number, len(inside) if paired else 0, before_at
+            )
             near = (
                 marks.text[before_at : amount.start]
                 + " "
@@ -227,10 +242,7 @@ class _Prose:
             growth: Growth = ""
             if amount.unit in ("%", "pp"):
                 growth = growth_of(near)
-            period = _nearest(
-                amount,
-                [(one.start, one.end, one.id) for one in spans if "-" not in one.id and "M" not in one.id],
-            )
+            period = _period(amount, spans, marks.text)
             qualifier = _QUALIFIER.search(
                 marks.text[max(before_at, amount.start - 16) : amount.start]
             ) or _QUALIFIER.match(marks.text, amount.end, min(after_at, amount.end + 12))
@@ -256,10 +268,10 @@ class _Prose:
             )
             if not self._sure or states(figure):
                 yield figure
-        self._carry(named, entities, spans)
+        self._carry(named, entities, spans, [] if _YEAR_BEFORE.search(words) else books)
 
     def _metric(
-        self, amount: Amount, named: Sequence[metrics.Named], number: int, together: int
+        self, amount: Amount, named: Sequence[metrics.Named], number: int, together: int, since: int
     ) -> tuple[str, str, str]:
         text = self.marks.text
         chosen: metrics.Named | None = None
@@ -270,28 +282,35 @@ class _Prose:
             after = [one for one in named if amount.end <= one.start <= amount.end + 3]
             joined = [one for one in after if text[amount.end : one.start].strip(" 的of") == ""]
             chosen = before[-1] if before else joined[0] if joined else None
-        if chosen is None:
-            return self.metric, self.exact, self.basis
-        return named_as(chosen, text)
+        if chosen is not None:
+            return named_as(chosen, text)
+        # 其中、同比、约 go on with the figure before; any other word before the number begins another one.
+        between = _BRIDGE.sub("", text[since : amount.start])
+        if len(re.findall(r"[\u4e00-\u9fff]|[a-z]+", between)) >= 2:
+            return "", "", ""
+        return self.metric, self.exact, self.basis
 
     def _carry(
         self,
         named: Sequence[metrics.Named],
         entities: Sequence[tuple[int, int, str]],
         spans: Sequence[periods.Named],
+        told: Sequence[str],
     ) -> None:
         if named:
             self.metric, self.exact, self.basis = named_as(named[-1], self.marks.text)
         if entities:
             self.subject = entities[-1][2]
         books = [one.id for one in spans if "-" not in one.id and "M" not in one.id]
-        if books:
-            self.period = books[-1]
+        if books or (len(told) == 1):
+            self.period = (books or told)[-1]
 
 
 def named_as(one: metrics.Named, text: str) -> tuple[str, str, str]:
     """(id, own name, basis) of a metric where it is named."""
     told = text[max(0, one.start - 2) : one.end]
+    if text[one.end : one.end + 13].lstrip().startswith("attributable"):
+        told += "attributable"
     own = next((exact for word, exact in _OWN.items() if word in told), one.ids[0])
     basis = _BASIS.match(text, one.end)
     implied = keys.metric_of(text[one.start : one.end])[1]
@@ -307,6 +326,11 @@ def rate_of(metric: str, growth: Growth | None) -> tuple[str, Growth]:
     return metric, growth or ""
 
 
+def year_before(period: str) -> str:
+    """The same period a year earlier: 2025Q3 → 2024Q3; "" for none."""
+    return f"{int(period[:4]) - 1}{period[4:]}" if period[:4].isdigit() and len(period) <= 7 else ""
+
+
 def growth_of(near: str) -> Growth:
     """How the words around a rate say it is measured."""
     if _QOQ.search(near):
@@ -315,8 +339,21 @@ def growth_of(near: str) -> Growth:
 
 
 def states(figure: Figure) -> bool:
-    """Whether a source could prove it: a bare number needs a name, a unit speaks for itself."""
-    return not figure.amount.bare or figure.labelled
+    """Whether a source could prove it: a bare number needs a name, and so does a handful of things; other units speak."""
+    one = figure.amount
+    counted = (
+        one.unit not in ("%", "pp", "x", *amounts.MONEY.values()) and not one.scaled and abs(one.value) < 100
+    )
+    return figure.labelled or not (one.bare or counted)
+
+
+def _period(amount: Amount, spans: Sequence[periods.Named], text: str) -> str:
+    """The year, half or quarter an amount is of: "37.0% in 2024" before what stands ahead of it."""
+    books = [one for one in spans if "-" not in one.id and "M" not in one.id]
+    behind = next((one for one in books if one.start >= amount.end), None)
+    if behind is not None and _OF_PERIOD.fullmatch(text, amount.end, behind.start):
+        return behind.id
+    return _nearest(amount, [(one.start, one.end, one.id) for one in books])
 
 
 def _nearest(amount: Amount, marks: Sequence[tuple[int, int, str]]) -> str:

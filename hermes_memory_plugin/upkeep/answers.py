@@ -68,7 +68,7 @@ def read(
     calls, rows  what the turn called and was given; said: the user's message
     before       what the conversation knew already, asked for when needed: held against only what nothing of this turn explains
     """
-    found = figures.read(footers.strip(answer), analyst, at)[:MOST]
+    found = figures.read(footers.without(answer), analyst, at)[:MOST]
     if not found:
         return []
     told = of_words(said, analyst, at, kind="user") if said else []

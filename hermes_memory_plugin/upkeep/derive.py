@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hermes_memory_plugin.recall import amounts
-from hermes_memory_plugin.recall.figures import Figure
+from hermes_memory_plugin.recall.figures import Figure, year_before
 from hermes_memory_plugin.upkeep.match import same_metric
 from hermes_memory_plugin.upkeep.readings import Reading
 
@@ -88,17 +88,13 @@ def _before(old: Reading, new: Reading, growth: str) -> bool:
     """Whether the older one is what such a growth is measured from."""
     if old.period and new.period:
         if growth == "yoy":
-            return _year_before(new.period) == old.period
+            return year_before(new.period) == old.period
         if growth == "qoq":
             return _quarter_before(new.period) == old.period
         return old.period < new.period
     if growth in ("yoy", "qoq") or old.period or new.period:
         return False
     return old.as_of is not None and new.as_of is not None and old.as_of <= new.as_of
-
-
-def _year_before(period: str) -> str:
-    return f"{int(period[:4]) - 1}{period[4:]}" if period[:4].isdigit() and len(period) <= 7 else ""
 
 
 def _quarter_before(period: str) -> str:

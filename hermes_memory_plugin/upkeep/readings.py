@@ -32,6 +32,7 @@ Kind = Literal["call", "fact", "report", "user", "earlier"]
 MOST = 20_000
 """Numbers of one result that are read; a frame of more is proof by its summary alone."""
 _WORDS = 160
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _PROSE = 40_000
 _SUBJECTS = frozenset(
     [
@@ -267,7 +268,7 @@ class Label:
 @lru_cache(4_096)
 def label(column: str, tool: str = "") -> Label:
     """What a column is: by the built-in mappers of that tool, by all of them, else by the words of its name."""
-    normal = normalise(column).strip()
+    normal = normalise(_CAMEL.sub(" ", column)).strip()
     known = _mapped(canonical_tool(tool)).get(normal) or _mapped("").get(normal)
     if known is not None:
         return known
