@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.recall.reader import Reader
     from hermes_memory_plugin.store.journal import Journal
     from hermes_memory_plugin.store.tails import Chunk, Record
-    from hermes_memory_plugin.upkeep.dialogue_facts import Talk
+    from hermes_memory_plugin.upkeep.dialogue_reading import Talk
 
 MOST = 8
 """Facts one turn may give."""
@@ -132,7 +132,7 @@ class Dialogue:
         return rows
 
     def _talk(self, record: Record, turn: str, reader: Reader) -> Talk:
-        from hermes_memory_plugin.upkeep.dialogue_facts import Talk
+        from hermes_memory_plugin.upkeep.dialogue_reading import Talk
 
         session = str(record.data.get("session") or "")
         before: list[str] = []

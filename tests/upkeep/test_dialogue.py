@@ -133,6 +133,19 @@ def test_a_rule_can_be_withdrawn_but_only_one_that_was_there(talk: Talk) -> None
     assert talk.texts("preference") == ["银行股可以碰了"]
 
 
+def test_a_taste_is_recalled_where_it_matters_and_stands_nowhere(talk: Talk) -> None:
+    talk.say("我平时喜欢跑步")
+    talk.drain()
+    assert talk.texts("fact") == ["我平时喜欢跑步"]
+    assert talk.memory.recall("推荐几只股票", session="n").standing == ()
+
+
+def test_each_of_several_holdings_has_its_own_share(talk: Talk) -> None:
+    talk.say("我的持仓：茅台30%，五粮液20%")
+    assert talk.figures("600519.SH") == {"position": (30, "%")}
+    assert talk.figures("000858.SZ") == {"position": (20, "%")}
+
+
 def test_a_holding_changes_with_what_is_said_of_it(talk: Talk) -> None:
     talk.say("我持有茅台500股，成本1500，仓位10%")
     assert talk.figures("600519.SH") == {"shares": (500, "股"), "cost": (1500, "元"), "position": (10, "%")}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_memory_plugin.upkeep import dialogue_rules, own_words
+from hermes_memory_plugin.upkeep import dialogue_rules, dialogue_said, own_words
 
 
 def said(text: str) -> list[tuple[str, str]]:
@@ -37,6 +37,13 @@ def said(text: str) -> list[tuple[str, str]]:
         ("叫我老王就好", "叫我老王就好"),
         ("我对海鲜过敏", "我对海鲜过敏"),
         ("另外，我不碰期货", "我不碰期货"),
+        ("我最大能接受20%的回撤", "我最大能接受20%的回撤"),
+        ("我不希望你推荐银行股", "我不希望你推荐银行股"),
+        ("对银行股不感兴趣", "对银行股不感兴趣"),
+        ("I only trade ETFs and never options", "I only trade ETFs, never options"),
+        ("Stop recommending bank stocks.", "Stop recommending bank stocks"),
+        ("Please don't use emojis in your answers", "Please don't use emojis in your answers"),
+        ("my stop loss is 8%", "my stop loss is 8%"),
         ("From now on, use metric units.", "From now on, use metric units"),
         ("never use emojis in reports", "never use emojis in reports"),
         ("Please always cite the page number.", "Please always cite the page number"),
@@ -70,11 +77,21 @@ def test_a_preference_is_taken_in_the_users_words(message: str, rule: str) -> No
         "哈哈，我只买茅台", "我只买茅台，开玩笑的", "I only buy lottery tickets lol", "never use emojis, just kidding",
         # once, or about nothing in particular
         "今天不碰银行股", "这次只看茅台", "我只看一下", "不用了", "以后再说吧", "以后用这个", "我们不看好银行", "别这样", "I only want that", "I never thought it would be so hard",
+        "不碰银行股的基金有哪些", "以后得改改这个习惯", "公司以后用自有资金回购", "In the future, AI will replace analysts", "You should always cite sources, right?", "The fund never invests in tobacco",
         "I don't know", "I don't like it", "not now", "", "。", "谢谢", "好的",
     ],
 )  # fmt: skip
 def test_what_only_looks_like_a_preference_is_none(message: str) -> None:
     assert said(message) == []
+
+
+def test_a_second_rule_of_one_sentence_counts_as_the_first_does() -> None:
+    assert [text for _, text in said("我只买A股，不买港股")] == ["我只买A股", "不买港股"]
+
+
+@pytest.mark.parametrize("message", ["我平时喜欢跑步", "我不喜欢走马观花", "I prefer hiking to cycling"])
+def test_a_taste_is_kept_but_rules_nothing(message: str) -> None:
+    assert said(message) == [("taste", message)]
 
 
 def test_a_list_of_rules_is_taken_item_by_item() -> None:
@@ -113,6 +130,8 @@ def test_a_decision_is_taken(message: str, expected: str) -> None:
         ("No, it's 26.5", "26.5", ""),
         ("Actually it's 26.5, not 28", "26.5", "28"),
         ("That's wrong, the PE is 26", "the PE 26", ""),
+        ("数据错了，营收应该是1740亿", "营收 1740亿", ""),
+        ("PE应该是26不是28", "PE 26", "28"),
     ],
 )
 def test_a_correction_says_what_is_right(message: str, new: str, was: str) -> None:
@@ -142,7 +161,7 @@ def test_any_text_can_be_read_and_says_only_what_it_holds(text: str) -> None:
 
     for one in dialogue_rules.read(own_words.sentences(text)):
         assert letters(one.text.rstrip("…")) in letters(text)
-        assert one.text.strip() and len(one.text) <= dialogue_rules.LONGEST
+        assert one.text.strip() and len(one.text) <= dialogue_said.LONGEST
     list(dialogue_rules.assistants(own_words.sentences(text)))
 
 
