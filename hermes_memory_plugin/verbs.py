@@ -7,9 +7,10 @@ from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hermes_memory_hookspecs import Fact, Owner, Session, ToolTrace, Turn, Verdict
+from hermes_memory_hookspecs import Fact, Owner, ReportDocument, Session, ToolTrace, Turn, Verdict
 from hermes_memory_plugin.errors import HermesMemoryError, NotFound
 from hermes_memory_plugin.layers import facts, log
 from hermes_memory_plugin.layers.log import Half
@@ -244,6 +245,26 @@ class Verbs(Parts):
         self._wrote()
         return str(data["id"])
 
+    def add_report(
+        self,
+        path_or_document: Path | str | ReportDocument,
+        *,
+        owner: Owner | None = None,
+        password: str | None = None,
+    ) -> str:
+        """Add a report to the library and return its id: a file (PDF, Markdown, text, HTML), or one that was read already.
+
+        Everybody on this home may read it unless `owner` says whose it is. A scanned file is listed with status `no_text`; one that
+        is encrypted, broken or too big raises ReportUnreadable.
+        """
+        from hermes_memory_plugin.reports.worker import read_report
+
+        if isinstance(path_or_document, ReportDocument):
+            return self.library.add(path_or_document, owner=owner).id
+        path = Path(path_or_document).expanduser()
+        report = read_report(path, password=password, hooks=self.hooks).checked(path)
+        return self.library.add(report, path=path, owner=owner).id
+
     # -- reading -------------------------------------------------------------------------------------------------
 
     def recall(
@@ -258,6 +279,7 @@ class Verbs(Parts):
         limit: int | None = None,
         now: datetime | str | None = None,
         project: str = "",
+        recorded: bool = True,
     ) -> Recall:
         """What is worth knowing beside `question`.
 
@@ -265,6 +287,7 @@ class Verbs(Parts):
         history  the user's previous messages, oldest first
         session  a session's first message that is no small talk also brings the standing preferences
         window   tokens of the model's context; now sets "today"
+        recorded whether the recall leaves an audit
         """
         from hermes_memory_plugin.recall import budget
         from hermes_memory_plugin.recall.recaller import session_id
@@ -294,6 +317,7 @@ class Verbs(Parts):
             )
             if mode == "automatic"
             else None,
+            recorded=recorded,
         )
         if given and result.standing:
             self._begun.add(given)

@@ -193,8 +193,12 @@ class Reader:
         try:
             with LockFile(self.folder / "drain.lock").acquire(timeout=wait):
                 archive = self._archive()
-                facts, logs = archive.facts.offsets(), archive.logs.offsets()
-                offsets = {name: min(offset, logs.get(name, 0)) for name, offset in facts.items()}
+                facts = archive.facts.offsets()
+                others = [archive.logs.offsets(), archive.reports.offsets()]
+                offsets = {
+                    name: min(offset, *(other.get(name, 0) for other in others))
+                    for name, offset in facts.items()
+                }
                 segment.prefer("")
                 self.index.tokenizer = tokenizer()
                 IndexWriter(self.index).rebuild(self._stored_changes(archive), offsets)

@@ -11,6 +11,7 @@ from hermes_memory_plugin.layers import calls
 from hermes_memory_plugin.layers.facts import fact_key, moment, rank_of
 from hermes_memory_plugin.recall import block
 from hermes_memory_plugin.recall.index_row import Add, Change, Remove, Row
+from hermes_memory_plugin.recall.rows_report import Passages
 from hermes_memory_plugin.recall.rows_talk import SHOWN, Find, Labels, Lasts, Talk, for_ever, quantised
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Rows:
         self._again = Labels(analyst)
         self._lasts = lasts
         self._talk = Talk(analyst, self._again, find, lasts)
+        self._passages_of = Passages(analyst, self._again)
 
     def __call__(self, record: Record) -> list[Change]:
         """The changes one record stands for; none for kinds the index does not hold."""
@@ -208,6 +210,12 @@ class Rows:
     def _gone(self, record: Record) -> list[Change]:
         """A file somebody deleted by hand: gone, but it may come back."""
         return [Remove(tuple(str(one) for one in record.data.get("ids") or ()), forever=False)]
+
+    def _passages(self, record: Record) -> list[Change]:
+        return self._passages_of(record)
+
+    def _report_gone(self, record: Record) -> list[Change]:
+        return self._passages_of.gone(record)
 
     def _forget(self, record: Record) -> list[Change]:
         return [Remove(tuple(str(one) for one in record.data.get("ids") or ()))]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hermes_memory_plugin.store.graves import Graves
 from hermes_memory_plugin.store.intake import LedgerConsumer
 from hermes_memory_plugin.store.ledger import Owners
+from hermes_memory_plugin.store.ledger_reports import KINDS as REPORT_KINDS
 from hermes_memory_plugin.store.ledger_rows import OTHER, Table, other, replace, select
 from hermes_memory_plugin.store.log_links import LINKS, store_links
 from hermes_memory_plugin.store.log_rows import (
@@ -34,7 +35,7 @@ Row = dict[str, Any]
 
 AUDIT_DAYS = 30
 # Kept elsewhere: facts in facts.db, notes and scenes as Markdown, the host's entries in its own files; "gone" is the index's.
-_ELSEWHERE = frozenset({"fact", "confirm", "note", "scene", "persona", "gone"})
+_ELSEWHERE = frozenset({"fact", "confirm", "note", "scene", "persona", "gone"}) | REPORT_KINDS
 
 
 class LogsLedger(LedgerConsumer):

@@ -17,6 +17,7 @@ from hermes_memory_plugin.store.drain import Consumer, Drain, Drained
 from hermes_memory_plugin.store.drainer import Drainer
 from hermes_memory_plugin.store.ledger_facts import FactsLedger, record_of
 from hermes_memory_plugin.store.ledger_logs import LogsLedger
+from hermes_memory_plugin.store.ledger_reports import ReportsLedger, passage_records, report_of
 from hermes_memory_plugin.store.log_links import link_rows
 from hermes_memory_plugin.store.tails import Record, read_tails
 from hermes_memory_plugin.upkeep import refill
@@ -49,8 +50,16 @@ class Archive:
         self._journal = journal
         self.facts = FactsLedger(folder, key_of=facts.fact_key, resolve=_resolve)
         self.logs = LogsLedger(folder)
+        self.reports = ReportsLedger(folder)
         self._count = count
-        self._consumers: list[Consumer] = [extract, dialogue, self.facts, self.logs, _IndexConsumer(index)]
+        self._consumers: list[Consumer] = [
+            extract,
+            dialogue,
+            self.facts,
+            self.logs,
+            self.reports,
+            _IndexConsumer(index),
+        ]
         self.drain = _Watched(folder, self._consumers, self._damaged)
         self.drainer = Drainer(self.drain)
 
@@ -210,6 +219,25 @@ class Archive:
                 "completed": found["completed"],
             }
             yield Record(found["id"], "turn", found["owner"], found["timestamp"] or 0, data)
+
+        for report in self.reports.reports():
+            yield from passage_records(report, self.reports.passages(report["id"]))
+
+    def library(self) -> list[dict[str, Any]]:
+        """Every report of the library, oldest first, as `ReportsLedger.reports` gives them; the journal's included."""
+        found = {row["id"]: row for row in self.reports.reports()}
+        fresh = [
+            record
+            for chunk in read_tails(self.folder / "journal", self.reports.offsets())
+            for record in chunk.records
+            if record.kind in ("report", "report_gone")
+        ]
+        for record in sorted(fresh, key=lambda one: one.id):
+            found.pop(str(record.data.get("id") or ""), None)
+            if record.kind == "report":
+                row = report_of(record)
+                found[row["id"]] = row
+        return sorted(found.values(), key=lambda row: (row["added_at"] or 0, row["id"]))
 
     def events(self, since: int) -> dict[str, int]:
         """How often each thing happened since then (epoch microseconds), undrained records included."""
