@@ -18,6 +18,7 @@ from hermes_memory_plugin.layers.notes import Notes
 from hermes_memory_plugin.layers.persona import Persona
 from hermes_memory_plugin.layers.scenes import Scenes
 from hermes_memory_plugin.owners import Owners
+from hermes_memory_plugin.pauses import Pauses
 from hermes_memory_plugin.store.journal import Journal
 from hermes_memory_plugin.store.mask import mask_text
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.extensions import Hooks
     from hermes_memory_plugin.recall.reader import Reader
     from hermes_memory_plugin.recall.recaller import Recaller
+    from hermes_memory_plugin.reports.library import Library
     from hermes_memory_plugin.settings import Settings
     from hermes_memory_plugin.upkeep.archive import Archive
     from hermes_memory_plugin.upkeep.embed import Embedding, Plan
@@ -46,6 +48,7 @@ class Parts:
         self.folder = memory_folder(self.home)
         self.hooks = hooks
         self.owners = Owners(self.folder)
+        self.pauses = Pauses(self.folder)
         redact = partial(hooks.pipe, "redact") if hooks and hooks.has("redact") else None
 
         def mask(text: str) -> str:
@@ -219,6 +222,13 @@ class Parts:
 
         return Snapshots(self)
 
+    @cached_property
+    def library(self) -> Library:
+        """The reports that can be searched and cited by page."""
+        from hermes_memory_plugin.reports.library import Library
+
+        return Library(self)
+
     @property
     def journal(self) -> Journal:
         """This process's journal."""
@@ -229,6 +239,11 @@ class Parts:
         from hermes_memory_plugin.upkeep import calendar, lifetime
 
         return lifetime.dated(fact, self.settings.lifetime, self.hooks, lambda: calendar.added(self.folder))
+
+    def paused(self, owner: Owner | None = None) -> bool:
+        """Whether nothing of this owner is to be remembered for now."""
+        key = (owner or Owner()).key
+        return bool(self.pauses.all()) and self.pauses.since(self.owners.linked(key) | {key}) is not None
 
     def keys(self, owner: Owner | None) -> frozenset[str] | None:
         """The owner keys whose rows `owner` may see; None for every owner."""
