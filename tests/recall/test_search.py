@@ -397,3 +397,31 @@ def test_another_owners_rows_never_change_a_result(mine: list[str], theirs: list
 def test_any_text_is_a_question(stocked: Memory, text: str) -> None:
     stocked.recall(text, now=NOW)
     stocked.recall(text, now=NOW, mode="explicit")
+
+
+def test_cjk_coverage_equals_scan(memory: Memory) -> None:
+    """Whatever two neighbouring characters are asked for, every row that has them is found."""
+    texts = [
+        "公司预计全年营业收入保持稳健增长并维持分红比例",
+        "飞天批价企稳，渠道库存回落到一个半月",
+        "宁德时代海外建厂进度加快，匈牙利工厂年底投产",
+        "招商银行不良贷款率下降，拨备覆盖率仍高",
+        "修改youer服务端的渠道配置后重启",
+        "半导体设备国产化率提升，订单能见度到明年",
+        "渠道反馈批价回落，经销商回款进度放缓",
+    ]
+    memory.remember_many([{"statement": text} for text in texts])
+    memory.reader.refresh()
+    index = memory.reader.index
+    view = index.view(None, now_us=0)
+    stored = {
+        number: row.text for number, row in zip(range(view.size), view.rows(range(view.size)), strict=True)
+    }
+    pairs = {
+        text[at : at + 2] for text in texts for at in range(len(text) - 1) if not text[at : at + 2].isascii()
+    }
+    for pair in sorted(pair for pair in pairs if all("\u4e00" <= one <= "\u9fff" for one in pair)):
+        holders, _ = view.postings(pair)
+        assert {stored[number] for number in holders.tolist()} == {text for text in texts if pair in text}, (
+            pair
+        )
