@@ -80,6 +80,7 @@ class Memory(Verbs):
             spoken=spoken,
             hurried=True,
             degraded=f"hermes-memory: {notice[1]}" if notice else "",
+            recorded=turn.recorded,
         )
         if result.block and notice:
             said.add(notice[0])
@@ -108,6 +109,15 @@ class Memory(Verbs):
         self.reader.warm()
         self.mirror.soon()
         self.drafts.look(ask)
+        self.upkeep.soon()
+
+    def _statements(self, session: Session, ask: Ask | None) -> None:
+        """Where the user lends the model: what it finds stated beyond the rules, soon."""
+        mine = session.kind == "user" and not session.owner.user_id.startswith("~")
+        if ask is not None and mine and self.settings.llm.extract and self.settings.dialogue.facts:
+            from hermes_memory_plugin.upkeep import dialogue_model
+
+            self.worker.soon(lambda: dialogue_model.extract(self, session, ask))
 
     def workspace(self, session: Session, *, folder: str = "") -> WorkspaceMemory:
         """What a session is in the middle of, from its record alone; `folder` is where its tools work."""
@@ -126,6 +136,7 @@ class Memory(Verbs):
         self._flush_audits()
         self.mirror.soon()
         self.drafts.ended(session, ask)
+        self._statements(session, ask)
         self._said.pop(session.id, None)
         self._begun.discard(session.id)
         self.provenance.forget(session)

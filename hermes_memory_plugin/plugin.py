@@ -48,6 +48,8 @@ class TurnContext:
     """Entries of MEMORY.md and USER.md the model sees anyway."""
     hidden: frozenset[Target] = frozenset()
     """Which of the two files the host does not show this session."""
+    recorded: bool = True
+    """Whether anything of the turn may be kept."""
     ask: Ask | None = None
     """The host's own model, where it lends it."""
 

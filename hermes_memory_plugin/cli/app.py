@@ -175,6 +175,7 @@ def run(argv: Sequence[str] | None = None, *, prog: str = "hermes-memory") -> in
         persona_verbs,
         proof_verbs,
         state_verbs,
+        upkeep_verbs,
     )
 
     for module in (
@@ -188,6 +189,7 @@ def run(argv: Sequence[str] | None = None, *, prog: str = "hermes-memory") -> in
         index_verbs,
         mapper_verbs,
         owner_verbs,
+        upkeep_verbs,
         host_verbs,
     ):
         for command in module.COMMANDS:

@@ -26,6 +26,7 @@ _HELP = """/memory-layers status: how much is remembered, and whether all is wel
 /memory-layers recall QUESTION: what is known about it
 /memory-layers remember TEXT: keep it (begin with "偏好：" or "rule:" for one that always counts)
 /memory-layers forget HANDLE: make that row unfindable
+/memory-layers pause: store nothing more of you until /memory-layers resume ("off the record" or 别记 does it for one turn)
 /memory-layers why: what the last answer was given, and why
 /memory-layers sources [TURN]: where the numbers of the last answer came from
 /memory-layers verify TEXT: whether a figure still stands ("茅台 PE 28 倍")
@@ -81,6 +82,8 @@ def _status(call: _Call) -> str:
     rows = sum(count for key, count in owner_rows(call.memory).items() if key in mine)
     problems = status["problems"]
     lines = [f"{rows} rows are yours or shared."]
+    if call.memory.paused(call.owner):
+        lines.append("PAUSED: nothing is stored until /memory-layers resume.")
     if not problems:
         lines.append("No problems.")
     elif call.owner.key == Owner().key:
@@ -163,6 +166,23 @@ def _verify(call: _Call) -> str:
     return call.memory.verify(call.rest, owner=call.owner).said
 
 
+def _pause(call: _Call) -> str:
+    call.memory.pauses.pause(call.owner.key)
+    return (
+        "Paused: nothing is stored of you, in no conversation, until /memory-layers resume. "
+        "What is known is still recalled, and Hermes' own session history goes on."
+    )
+
+
+def _resume(call: _Call) -> str:
+    keys = call.memory.owners.linked(call.owner.key) | {call.owner.key}
+    if call.memory.pauses.resume(keys):
+        return "Resumed: from the next message on everything is stored again."
+    if call.memory.paused(call.owner):
+        return "The person at the machine has paused the memory for everybody: `hermes-memory resume --owner any`."
+    return "Nothing was paused."
+
+
 def _owners(call: _Call) -> str:
     words = call.rest.split()
     registry = call.memory.owners
@@ -193,6 +213,8 @@ _VERBS: dict[str, Callable[[_Call], str]] = {
     "recall": _recall,
     "remember": _remember,
     "forget": _forget,
+    "pause": _pause,
+    "resume": _resume,
     "why": _why,
     "sources": _sources,
     "verify": _verify,

@@ -172,6 +172,8 @@ def of_memory(memory: Memory) -> Iterator[Check]:
         yield Check("degraded", "warn", f"{DEGRADED.get(name, name)}: {count} in the last week{last}")
     if not status["degraded"]:
         yield Check("degraded", "ok", "nothing was late, failed or degraded in the last week")
+    for notice in status["upkeep"]["notices"]:
+        yield Check("upkeep", "warn", notice)
     yield from _seams(_heard(memory))
 
 

@@ -119,6 +119,7 @@ def status_page(out: Console, status: Mapping[str, Any]) -> None:
             ),
             ("journals", f"{len(journals)} ({_size(waiting)})"),
             *_tables(status.get("tables") or {}),
+            ("upkeep", _upkeep(status.get("upkeep") or {})),
             ("scenes", _scenes(status.get("scenes") or {})),
             ("ledgers", ", ".join(f"{name} {_size(one.get('bytes', 0))}" for name, one in ledgers.items())),
             *((("offload", kept),) if offload.get("results") else ()),
@@ -151,6 +152,14 @@ def _tables(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             "",
             f"{one['tool']}: {one['calls']:,} calls, 0 facts (`mappers suggest CALL_ID` drafts how to read them)",
         )
+
+
+def _upkeep(found: Mapping[str, Any]) -> str:
+    last = moment(found.get("last") or None)
+    when = f"last {last:%Y-%m-%d %H:%M} UTC" if last else "not yet"
+    policy = ", retention: keep" if found.get("policy") == "keep" else ""
+    share = found.get("bytes", 0) / (found.get("limit") or 1)
+    return f"{when}{' (unfinished)' if found.get('unfinished') else ''}, {share:.1%} of {_size(found.get('limit', 0))}{policy}"
 
 
 def _scenes(found: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ import functools
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -21,6 +22,7 @@ from hermes_memory_plugin.hermes.arguments import as_dict, as_text, number, stat
 from hermes_memory_plugin.hermes.injection import LIMIT, Injector
 from hermes_memory_plugin.hermes.lineage import Conversation, OpenTurn
 from hermes_memory_plugin.hermes.pool import Busy, Late, Pool
+from hermes_memory_plugin.hermes.record import Recording
 from hermes_memory_plugin.hermes.sessions import Sessions
 from hermes_memory_plugin.layers import log
 from hermes_memory_plugin.tools import OUR_TOOLS, Caller
@@ -62,6 +64,7 @@ class Bridge:
         self.sessions = sessions or Sessions()
         self.injector = Injector(self.runtime)
         self.states = compaction.States(self.runtime)
+        self.record = Recording(self.runtime)
         self._footers: Pool[str] = Pool(1, name="hermes-memory-footer")
 
     @_isolated
@@ -85,18 +88,22 @@ class Bridge:
         message = UserMessage(turn.user, turn.at, turn.id)
         if not message.text.strip():
             return None
+        said = self.record.begin(conversation, turn.id, message.text)
+        recorded = turn.recorded = self.record.keeps(conversation, turn.id)
         try:
-            self.runtime.journal_user(plugin.TurnContext(home), session, message)
+            if recorded:
+                self.runtime.journal_user(plugin.TurnContext(home), session, message)
         except Exception as error:  # a full disk costs the memory this turn, never the user his answer
             self._count(home, "journal_failed", f"{type(error).__name__}: {error}"[:300])
-        context = self.injector.context(conversation, turn, history)
+        context = replace(self.injector.context(conversation, turn, history), recorded=recorded)
         answer = pairing.answer(home, session.owner, message.text)
         if answer:
             return {"context": transcript.fenced(answer)}
         recalled = self.injector.text(conversation, context, message, transcript.copied(history))
         state = "" if host.has_middleware() else self.states.beside(conversation, context, history)
-        beside = "\n\n".join(part for part in (state, recalled) if part)
-        beside = beside if len(beside) <= LIMIT else state
+        said = transcript.fenced(said) if said else ""
+        beside = "\n\n".join(part for part in (said, state, recalled) if part)
+        beside = beside if len(beside) <= LIMIT else said or state
         return {"context": beside} if beside else None
 
     @_isolated
@@ -107,6 +114,8 @@ class Bridge:
             return
         home = host.home()
         conversation = self.sessions.met(home, arguments) or self.sessions.meet(home, arguments)
+        if not self.record.keeps(conversation, text(arguments, "turn_id")):
+            return
         turn = conversation.latest()
         self.runtime.plugin.memory_of(home).start(
             ToolTrace(
@@ -134,7 +143,7 @@ class Bridge:
 
             home = host.home()
             conversation = self.sessions.met(home, arguments)
-            if conversation is None:
+            if conversation is None or not self.record.keeps(conversation, text(arguments, "turn_id")):
                 return
             memory, call = self.runtime.plugin.memory_of(home), text(arguments, "tool_call_id")
             mirror.overflow(
@@ -153,6 +162,8 @@ class Bridge:
     def _ended(self, **arguments: Any) -> None:
         home = host.home()
         conversation = self.sessions.met(home, arguments) or self.sessions.meet(home, arguments)
+        if not self.record.keeps(conversation, text(arguments, "turn_id")):
+            return
         name = text(arguments, "tool_name")
         result = as_text(arguments.get("result"))
         if name in OUR_TOOLS:
@@ -192,6 +203,8 @@ class Bridge:
         from hermes_memory_plugin.upkeep import offload as outside
 
         conversation = self.sessions.met(home, arguments) or self.sessions.meet(home, arguments)
+        if not self.record.keeps(conversation, text(arguments, "turn_id")):
+            return None
         return outside.keep(
             self.runtime.plugin.memory_of(home),
             result,
@@ -226,9 +239,9 @@ class Bridge:
             return None
         conversation = self.sessions.met(home, arguments)
         latest = conversation.latest() if conversation is not None else None
-        if conversation is None or latest is None:
+        if conversation is None or latest is None or not self.record.keeps(conversation, latest.id):
             return None
-        plain = footers.strip(answer)
+        plain = footers.without(answer)
         session = conversation.session
         turn = Turn(latest.user, plain, latest.at, latest.id, session.id, session.owner)
         provenance = self.runtime.plugin.memory_of(home).provenance
@@ -247,7 +260,11 @@ class Bridge:
         latest = conversation.latest()
         turn_id = text(arguments, "turn_id") or (latest.id if latest else surrogate())
         ended = conversation.close(turn_id) or [
-            OpenTurn(turn_id, transcript.own_words(arguments.get("user_message")))
+            OpenTurn(
+                turn_id,
+                transcript.own_words(arguments.get("user_message")),
+                recorded=self.record.keeps(conversation, turn_id),
+            )
         ]
         answer = transcript.own_words(arguments.get("assistant_response"))
         self._end_turn(conversation, ended[0], answer, completed=True)
@@ -283,9 +300,12 @@ class Bridge:
     @_isolated
     def subagent_start(self, **arguments: Any) -> None:
         """A conversation sends a subagent off."""
-        self.sessions.note_subagent(
-            host.home(), text(arguments, "parent_session_id"), text(arguments, "child_session_id")
-        )
+        home = host.home()
+        parent, child = text(arguments, "parent_session_id"), text(arguments, "child_session_id")
+        self.sessions.note_subagent(home, parent, child)
+        conversation = self.sessions.lineages.find(home, parent)
+        if conversation is not None:
+            self.record.sent_off(conversation, child)
 
     def tool(self, name: str, arguments: object, call: dict[str, Any]) -> str:
         """One call of a tool of ours; the answer is JSON, whatever happens."""
@@ -299,6 +319,7 @@ class Bridge:
                     memory=lambda: self.runtime.plugin.memory_of(home),
                     turn=conversation.latest(),
                     project=host.project(),
+                    recorded=self.record.keeps(conversation, text(call, "turn_id")),
                 )
         except Exception as error:  # then nobody knows whose memory it would be
             _log.warning("hermes-memory: tool %s: %s: %s", name, type(error).__name__, error)
@@ -307,6 +328,8 @@ class Bridge:
 
     def _end_turn(self, conversation: Conversation, turn: OpenTurn, answer: str, *, completed: bool) -> None:
         session = conversation.session
+        if not turn.recorded or self.record.silent(conversation):
+            return
         self.runtime.call(
             "on_turn_end",
             plugin.TurnContext(conversation.home),

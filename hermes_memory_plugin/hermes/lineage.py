@@ -36,6 +36,8 @@ class OpenTurn:
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
     recalls: int = 0
     """Explicit recall calls the model made in it."""
+    recorded: bool = True
+    """Whether anything of it is kept."""
 
 
 @dataclass(slots=True)
@@ -56,6 +58,11 @@ class Conversation:
     said: OrderedDict[str, str] = field(default_factory=OrderedDict)
     """The user's words of each turn kept by this process, and the id of the row they are in."""
     turns: OrderedDict[str, OpenTurn] = field(default_factory=OrderedDict)
+    off: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    """The last turns of which nothing is kept."""
+    unrecorded: bool = False
+    """Whether the latest turn is one of them."""
+    told_paused: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def open(self, turn: OpenTurn, row_id: str = "") -> list[OpenTurn]:

@@ -1,4 +1,4 @@
-"""Joining a chat user with the person at the machine: `hermes-memory owners link [CODE]`, sent as a message.
+"""What a chat user says to the memory itself, as a message: `hermes-memory owners link [CODE]`, `hermes-memory pause`.
 
 A slash command cannot do it: Hermes tells a command typed in a chat nothing about who typed it.
 """
@@ -11,7 +11,8 @@ from pathlib import Path
 from hermes_memory_hookspecs import Owner
 
 _MESSAGE = re.compile(
-    r"\s*hermes-memory\s+owners\s+(link(?:\s+[0-9A-Za-z-]{4,12})?|unlink|list)\s*", re.IGNORECASE
+    r"\s*hermes-memory\s+(owners\s+(?:link(?:\s+[0-9A-Za-z-]{4,12})?|unlink|list)|pause|resume)\s*",
+    re.IGNORECASE,
 )
 
 
@@ -22,4 +23,4 @@ def answer(home: Path, owner: Owner, message: str) -> str:
         return ""
     from hermes_memory_plugin.cli.chat import answer as said
 
-    return said(f"owners {found[1]}", home=home, owner=owner)
+    return said(" ".join(found[1].split()), home=home, owner=owner)

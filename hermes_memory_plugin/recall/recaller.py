@@ -72,6 +72,7 @@ class Recaller:
         spoken: Sequence[str] = (),
         hurried: bool = False,
         degraded: str = "",
+        recorded: bool = True,
     ) -> Recall:
         """See `Memory.recall`. `present`: handles that are in the transcript already; `shown`: what the host shows;
         `spoken`: the user's messages in the transcript, the one at hand included.
@@ -141,10 +142,11 @@ class Recaller:
             milliseconds=(time.perf_counter() - began) * 1000,
             degraded=degraded,
         )
-        self._audit(
-            _record(question, mode, session, turn_id, asked, result, [*found.cut, *cuts], now_us),
-            owner or Owner(),
-        )
+        if recorded:
+            self._audit(
+                _record(question, mode, session, turn_id, asked, result, [*found.cut, *cuts], now_us),
+                owner or Owner(),
+            )
         return result
 
     def _meaning(self, question: str, settings: Settings, *, hurried: bool) -> Meaning | None:

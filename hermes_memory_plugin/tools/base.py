@@ -36,6 +36,8 @@ class Caller:
     """Opens the memory; may raise anything."""
     turn: Counted | None = None
     project: str = ""
+    recorded: bool = True
+    """Whether anything of the running turn may be kept."""
 
 
 @dataclass(frozen=True, slots=True)

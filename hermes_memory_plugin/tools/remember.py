@@ -67,6 +67,10 @@ def run(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _save(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    if not caller.recorded:
+        raise Refused(
+            "the memory is paused, or the user wants this turn off the record: nothing of it is stored. Do not try again"
+        )
     title, content = text(arguments, "title"), text(arguments, "content")
     if not title or not content:
         raise Refused("save needs a title and a content")
@@ -105,7 +109,12 @@ def _recall(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
                 "message": "There is nothing more in the memory for this message. Answer with what you have.",
             }
     found = caller.memory().recall(
-        query, mode="explicit", owner=caller.session.owner, session=caller.session, limit=LIMIT
+        query,
+        mode="explicit",
+        owner=caller.session.owner,
+        session=caller.session,
+        limit=LIMIT,
+        recorded=caller.recorded,
     )
     items = [
         {
@@ -135,7 +144,17 @@ def _forget(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
     try:
         gone = caller.memory().forget(wanted, owner=caller.session.owner, why="remember tool")
     except NotFound:
-        found = caller.memory().recall(wanted, mode="explicit", owner=caller.session.owner, limit=LIMIT).items
+        found = (
+            caller.memory()
+            .recall(
+                wanted,
+                mode="explicit",
+                owner=caller.session.owner,
+                limit=LIMIT,
+                recorded=caller.recorded,
+            )
+            .items
+        )
         if not found:
             raise
         return {

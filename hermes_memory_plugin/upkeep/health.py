@@ -50,7 +50,6 @@ def status(memory: Parts) -> dict[str, Any]:
     problems += [*memory.notes.strange(), *memory.scenes.strange()]
     problems += [text for text in (unwritable(memory.home), shared_place(memory.home)) if text]
     kept = retention.status(memory)
-    problems += kept["problems"]
     last = memory.archive.drainer.last
     if last is not None:
         problems += [f"drain of {name}: {error}" for name, error in last.errors.items()]
@@ -94,7 +93,7 @@ def status(memory: Parts) -> dict[str, Any]:
             }
             for pages in map(memory.persona.read, TARGETS)
         },
-        "notices": [text for _, text in pressure(memory)],
+        "notices": [*kept["notices"], *(text for _, text in pressure(memory))],
         "degraded": (degraded := {name: n for name, n in events.items() if name in DEGRADED}),
         "reasons": last_said(memory, degraded, time.time_ns() // 1000 - WEEK) if degraded else {},
         "problems": list(dict.fromkeys(problems)),

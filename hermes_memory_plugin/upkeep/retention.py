@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ FRESH = 0.15
 """A ledger is written anew once this share of it is dead."""
 EVENT_DAYS = 400
 _STATE = "upkeep.json"
+_WARN_DAYS = 14
 _SMALL = 4 << 20
 
 
@@ -268,20 +270,30 @@ class Upkeep:
 
 
 def status(memory: Parts) -> dict[str, Any]:
-    """When the upkeep last ran, how full the memory is, how far the calendar knows; `problems` are sentences."""
+    """When the upkeep last ran, how full the memory is, how far the calendar knows, who paused; `notices` are sentences."""
     kept = memory.settings.retention
     limit, used = int(kept.max_gb * (1 << 30)), size_of(memory.folder)
     state = Upkeep(memory).state()
     known = calendar.known_until(calendar.added(memory.folder))
-    problems = []
+    notices = []
     if used >= NEAR * limit:
         todo = (
             "raise it, or forget what is not needed"
             if kept.policy == "keep"
             else "old calls nothing cites go first"
         )
-        problems.append(
+        notices.append(
             f"memory/ holds {used / (1 << 30):.2f} GB, {used / limit:.0%} of retention.max_gb ({kept.max_gb:g}): {todo}."
+        )
+    if datetime.now(calendar.SHANGHAI).date() > known - timedelta(days=_WARN_DAYS):
+        notices.append(
+            f"The trading calendar knows closures until {known.isoformat()}; after that only weekends count. "
+            f"Newer versions know more, and memory/{calendar.FILE} takes dates of your own, one a line."
+        )
+    for key, since in sorted(memory.pauses.all().items()):
+        day = f" since {datetime.fromtimestamp(since / 1e6, UTC):%Y-%m-%d %H:%M} UTC" if since else ""
+        notices.append(
+            f"PAUSED for {key}{day}: nothing is stored until `hermes-memory resume --owner {key}`."
         )
     return {
         "last": int(state.get("done") or 0),
@@ -290,7 +302,8 @@ def status(memory: Parts) -> dict[str, Any]:
         "limit": limit,
         "policy": kept.policy,
         "calendar_until": known.isoformat(),
-        "problems": problems,
+        "paused": dict(memory.pauses.all()),
+        "notices": notices,
     }
 
 

@@ -152,7 +152,7 @@ def test_disk_growth_is_bounded_by_size_before_age(home: Path) -> None:
             call(memory, f"c{n:03}", NOW - (150 - n // 2) * DAY, text)
         memory.remember("见首次调用", tool_call_id="c000")
         memory.flush()
-        assert any("retention.max_gb" in problem for problem in memory.status()["problems"])
+        assert any("retention.max_gb" in notice for notice in memory.status()["notices"])
         report = memory.upkeep.run()
         left = stored(memory)
         assert report.calls > 20 and "c000" in left and "c001" not in left and "c199" in left
@@ -162,15 +162,16 @@ def test_disk_growth_is_bounded_by_size_before_age(home: Path) -> None:
 
 def test_status_says_at_80_percent_and_how_far_the_calendar_knows(home: Path) -> None:
     with Memory.open(home) as memory:
+        (memory.folder / "closures.txt").write_text("2099-01-01", encoding="utf-8")
         found = memory.status()["upkeep"]
-        assert (found["limit"], found["problems"]) == (5 << 30, []) and found[
+        assert (found["limit"], found["notices"]) == (5 << 30, []) and found[
             "calendar_until"
         ] >= "2026-12-31"
     settings(home, retention={"max_gb": 0.0001})
     with Memory.open(home) as memory:
         memory.remember("一句")
         memory.flush()
-        assert "retention.max_gb" in memory.status()["upkeep"]["problems"][0]
+        assert "retention.max_gb" in memory.status()["upkeep"]["notices"][0]
 
 
 def test_wal_bounded_and_files_are_as_small_as_fresh_ones(home: Path, tmp_path: Path) -> None:
