@@ -26,6 +26,8 @@ HOOKS = (
     "on_session_reset",
     "subagent_start",
 )
+SKILL = "stock-research"
+"""Hermes knows it as ``hermes-memory:stock-research``."""
 _registered: weakref.WeakSet[Any] = weakref.WeakSet()
 _context: Any = None
 
@@ -45,10 +47,11 @@ def register(ctx: Any) -> None:
         ctx.register_middleware("llm_request", _hook("llm_request"))
     _register_tools(ctx)
     _register_commands(ctx)
-    skill = Path(__file__).parent.parent / "skills" / "memory" / "SKILL.md"
-    if skill.is_file() and hasattr(ctx, "register_skill"):
+    if hasattr(ctx, "register_skill"):
         ctx.register_skill(
-            "memory", skill, "How this agent's layered memory works and when to use which part"
+            SKILL,
+            Path(__file__).parent.parent / "skills" / SKILL / "SKILL.md",
+            "Stock research with proof: when to recall, search reports, cite and verify",
         )
 
 

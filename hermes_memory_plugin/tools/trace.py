@@ -23,7 +23,8 @@ SCHEMA: dict[str, Any] = {
         "Reads the log of tool calls made in any earlier session: tool, arguments, result, time. "
         "Look up the id that a recalled item names as its source, or list the calls of a time range or a tool. "
         "Use it to prove or re-check where a figure came from (verify does both for a claim), and instead of repeating a call whose stored result is still good. "
-        "Not for searching by meaning: that is remember recall."
+        "Not for searching by meaning: that is remember recall. "
+        "How to research a stock with proof: skill_view hermes-memory:stock-research."
     ),
     "parameters": {
         "type": "object",

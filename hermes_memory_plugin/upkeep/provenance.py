@@ -88,10 +88,15 @@ class Provenance:
     def ended(self, turn: Turn) -> None:
         """A turn is over: its answer is read when nobody waits."""
         if turn.assistant and turn.turn_id:
-            self._memory.worker.soon(lambda: self._keep(turn, self.read(turn)))
+            seen = self._seen(turn)  # now: the conversation may be over when its turn comes
+            self._memory.worker.soon(lambda: self._keep(turn, self._links(turn, *seen)))
 
     def read(self, turn: Turn) -> list[Link]:
         """The links of a running turn's answer, from what this process saw of its conversation."""
+        return self._links(turn, *self._seen(turn))
+
+    def _seen(self, turn: Turn) -> tuple[list[ToolTrace], list[str], list[ToolTrace], list[str]]:
+        """(calls, rows given) of the turn, then of the turns before it."""
         with self._lock:
             talk = self._talk(turn.owner.key, turn.session_id)
             calls, beside = list(talk.calls), dict(talk.rows)
@@ -99,7 +104,7 @@ class Provenance:
         before = [one for one in calls if one.turn_id != turn.turn_id]
         given = [row for turn_id, rows in beside.items() if turn_id == turn.turn_id for row in rows]
         known = [row for turn_id, rows in beside.items() if turn_id != turn.turn_id for row in rows]
-        return self._links(turn, now, given, before, known)
+        return now, given, before, known
 
     def footer(self, turn: Turn) -> str:
         """The line that says where the numbers of a running turn's answer came from; "" when it states none."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 Kind = Literal["call", "fact", "report", "user", "earlier"]
 MOST = 20_000
 """Numbers of one result that are read; a frame of more is proof by its summary alone."""
+_NO_PROOF = frozenset({"skill_view", "skills_list", "skill_manage", "todo", "memory", "clarify", "session_search"})
+"""Tools of the host that tell how to work or repeat what was said: a number in them proves nothing."""
 _WORDS = 160
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _PROSE = 40_000
@@ -105,7 +107,7 @@ class Reading:
 
 def of_call(trace: ToolTrace, analyst: Analyst) -> list[Reading]:
     """The numbers of a tool's result. Never raises for what a tool may return."""
-    if not trace.result or trace.status not in ("ok", "started"):
+    if not trace.result or trace.status not in ("ok", "started") or trace.tool_name in _NO_PROOF:
         return []
     base = Reading(0.0, as_of=trace.at, call=trace.tool_call_id)
     argued = " ".join(str(value) for value in trace.args.values() if isinstance(value, str | int))[:400]

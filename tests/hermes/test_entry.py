@@ -38,6 +38,7 @@ print(json.dumps({
     "before": before, "after": after, "heavy": heavy, "ours": ours, "file": hermes_memory_plugin.__file__,
     "tools": sorted(name for name in registry.get_all_tool_names() if name in ("remember", "memory_trace")),
     "commands": sorted(manager._plugin_commands), "cli": sorted(manager._cli_commands),
+    "skills": manager.list_plugin_skills("hermes-memory"),
     "slash": manager._plugin_commands["memory-layers"]["handler"]("help"),
 }, default=str))
 """
@@ -82,6 +83,7 @@ def test_hook_liveness(host: HermesHost) -> None:
     assert seen["tools"] == ["memory_trace", "remember"]
     assert commands.NAME in seen["commands"]
     assert commands.NAME in seen["cli"]
+    assert seen["skills"] == [entry.SKILL]
     assert seen["heavy"] == []
     assert "recall" in seen["slash"]
 
@@ -118,7 +120,7 @@ def test_wheel_discovery(wheel: Path, sources: set[str], tmp_path: Path) -> None
     with Lab(sys.executable, env={"PYTHONPATH": str(site)}) as lab:
         seen = json.loads(lab.run([sys.executable, "-c", LOOK]).stdout.splitlines()[-1])
         assert Path(seen["file"]).is_relative_to(site)
-        assert seen["ours"]["enabled"] is True
+        assert seen["ours"]["enabled"] is True and seen["skills"] == [entry.SKILL]
         lab.server.script.add("好")
         assert lab.oneshot("贵州茅台的PE是多少？").code == 0
         status = json.loads(lab.memory("status", "--json").stdout)

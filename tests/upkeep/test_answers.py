@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -115,6 +116,24 @@ def test_the_links_of_a_turn_are_kept_for_every_later_session(runtime: Runtime, 
             ("1.9", "none", ""),
         ]
         assert memory.verify("你说的26.1倍").tool_call_ids == ("c-t1",)
+
+
+def test_a_conversation_that_ends_at_once_keeps_its_links(runtime: Runtime, home: Path) -> None:
+    memory = runtime.plugin.memory_of(home)
+    begun, held = threading.Event(), threading.Event()
+    memory.worker.soon(lambda: begun.set() or held.wait(30))
+    assert begun.wait(30)
+    session, context = Session("s1"), TurnContext(home)
+    trace = ToolTrace(
+        tool_call_id="c1", tool_name="daily_basic", args={}, result=PE, session_id="s1", turn_id="t1"
+    )
+    runtime.call("after_tool_call", context, session=session, trace=trace)
+    turn = Turn("茅台PE", "茅台 PE 26.1 倍。", datetime.now(UTC), "t1", "s1")
+    runtime.call("on_turn_end", context, session=session, turn=turn)
+    memory.end(session)
+    held.set()
+    assert memory.worker.settle(30)
+    assert [one.call for one in memory.sources("t1").links] == ["c1"]
 
 
 def test_what_an_earlier_turn_called_still_counts(runtime: Runtime, home: Path) -> None:
