@@ -201,7 +201,7 @@ class Llm(_Section):
 
     extract: bool = Field(
         default=False,
-        description="let the host's model write scenes (it costs its tokens); rules do otherwise",
+        description="let the host's model write scenes and find statements (it costs its tokens); rules do otherwise",
     )
     max_characters: int = Field(
         default=24_000, ge=2_000, le=400_000, description="most characters of records one such call is given"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.recall.reader import Reader
     from hermes_memory_plugin.settings import Settings
 
+_QUOTE = re.compile("[“\"](.+)[”\"]")
 NOTE_AUTOMATIC, NOTE_EXPLICIT, LOG_LENGTH = 500, 2_000, 500
 PATIENCE = 20.0
 """Seconds a caller who is no running turn gives an encoder to load and to answer."""
@@ -114,7 +116,13 @@ class Recaller:
             # Whoever asks what to buy must hear the rules, also where no session says whether he has.
             wanted = (standing or asked.pick) and not found.aside
             rules = (
-                self._standing(keys, now_us, project, present, shown, settings.standing.max_items)
+                [
+                    one
+                    for one in self._standing(
+                        keys, now_us, project, present, shown, settings.standing.max_items
+                    )
+                    if not self._spoken_here(one.item.id, session, spoken)
+                ]
                 if wanted
                 else []
             )
@@ -236,6 +244,10 @@ class Recaller:
         )
         return Picked(item, line)
 
+    def _spoken_here(self, id: str, session: str, spoken: Sequence[str]) -> bool:
+        row = self._reader.index.find(id, None) if session and spoken else None
+        return row is not None and stated_here(row, session, [plain(text) for text in spoken])
+
     def _standing(
         self,
         keys: frozenset[str] | None,
@@ -267,6 +279,15 @@ class Recaller:
         return picked
 
 
+def stated_here(row: Row, session: str, words: Collection[str]) -> bool:
+    """Whether a fact says what one of these messages (`plain`) of the same session says."""
+    if not session or not str(row.extra.get("turn") or "").startswith(f"turn:{session}:"):
+        return False
+    quoted = _QUOTE.search(row.text)
+    said = plain(quoted[1] if quoted else row.text)
+    return bool(said) and any(said in one for one in words)
+
+
 def _without_spoken(
     rows: list[Candidate], found: Found, session: str, spoken: Sequence[str]
 ) -> tuple[list[Candidate], Found]:
@@ -275,9 +296,12 @@ def _without_spoken(
     there = [
         one
         for one in rows
-        if one.row.layer == "L0"
-        and one.row.session == session
-        and plain(str(one.row.extra.get("user") or "")) in words
+        if (
+            one.row.layer == "L0"
+            and one.row.session == session
+            and plain(str(one.row.extra.get("user") or "")) in words
+        )
+        or stated_here(one.row, session, words)
     ]
     if not there:
         return rows, found

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.recall.reader import Reader
     from hermes_memory_plugin.store.journal import Journal
     from hermes_memory_plugin.store.tails import Chunk, Record
+    from hermes_memory_plugin.upkeep.dialogue_facts import FactReader
     from hermes_memory_plugin.upkeep.dialogue_reading import Talk
 
 MOST = 8
@@ -111,7 +112,7 @@ class Dialogue:
         reader = self._reader()
         reader.index.refresh()
         talk = self._talk(record, turn, reader)
-        facts_of = _reader(reader)
+        facts_of = fact_reader(reader)
         found = [*facts_of.facts(said, talk), *facts_of.concluded(concluded, talk, user)]
         return self._named(found, turn, data)
 
@@ -188,7 +189,8 @@ def _row_id(record: Record) -> str:
     return str(data.get("id") or turn_row_id(session, turn, record.id.lower()))
 
 
-def _reader(reader: Reader) -> Any:
+def fact_reader(reader: Reader) -> FactReader:
+    """What makes facts of statements, with one memory's names and rows."""
     from hermes_memory_plugin.upkeep.dialogue_facts import FactReader
 
     index = reader.index

@@ -140,6 +140,8 @@ def _clauses(sentence: str) -> tuple[str, ...]:
     parts = [part for part in _CLAUSE.split(sentence) if part.strip(_END)]
     kept: list[str] = []
     for part in parts:
+        if "□" in part:
+            continue  # half of it is somebody else's
         plain = simplified(part)
         if _SUPPOSED.search(plain):
             if "的话" in plain:

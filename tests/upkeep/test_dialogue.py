@@ -311,3 +311,23 @@ def test_whoever_does_not_want_it_keeps_his_turns_only(silent: Memory) -> None:
 def test_secret_is_never_part_of_a_fact(talk: Talk) -> None:
     talk.say("以后用这把钥匙查数据：sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD")
     assert not any("abcdefghijklmnop" in text for text in talk.texts())
+
+
+def test_what_was_just_said_in_this_conversation_is_not_said_back(talk: Talk) -> None:
+    talk.say("不碰银行股，成本价1500买的茅台")
+    talk.drain()
+    from hermes_memory_hookspecs import Session, UserMessage
+    from hermes_memory_plugin.plugin import TurnContext
+
+    def given(session: str, transcript: list[dict[str, str]]) -> str:
+        turn = TurnContext(talk.memory.home, first=not transcript)
+        message = UserMessage("推荐几只高股息股票，茅台成本是多少？")
+        return talk.memory.recall_for_turn(Session(session), message, transcript, turn).block
+
+    earlier = [
+        {"role": "user", "content": "不碰银行股，成本价1500买的茅台"},
+        {"role": "assistant", "content": "好的"},
+    ]
+    assert "不碰银行股" not in given("s", earlier) and "1,500" not in given("s", earlier)
+    assert "不碰银行股" in given("s", [])  # compressed away
+    assert "不碰银行股" in given("t", earlier[:0])
