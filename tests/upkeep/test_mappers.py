@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hermes_memory_hookspecs import ToolTrace
-from hermes_memory_plugin.upkeep.mappers.load import Mappers, built_in
+from hermes_memory_plugin.upkeep.mappers.load import Mappers
 from hermes_memory_plugin.upkeep.mappers.reader import Read, read
 
 FILE = Path(__file__).parents[2] / "fixtures" / "mappers" / "shapes.jsonl"
