@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.verbs import Verbs
 
 _STATES = ("live", "superseded", "expired")
-_ROWS, _CALLS, _LINKS = 4_000, 40, 500
+_ROWS, _PROSE, _CALLS, _LINKS = 4_000, 200, 40, 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,24 +104,24 @@ class Evidence:
     def facts(self, figure: Figure) -> list[Piece]:
         """The facts of that subject and metric, newest first, whatever their state."""
         found: list[Piece] = []
+        read = 0
         for row, state in self._rows(figure, ("L1", "L2")):
+            if row.origin == "model" or row.kind == "scene":
+                continue  # what a model said before is no proof of what it says
             typed = of_fact(row)
-            readings = (
-                [typed] if typed is not None else _alone(of_row(row, self._memory.reader.analyst), figure)
-            )
+            readings = [typed] if typed is not None else []
+            if typed is None and read < _PROSE:
+                read += 1
+                readings = _alone(of_row(row, self._memory.reader.analyst), figure)
             found += [
-                Piece(one, state, row, _factor(one, figure))
-                for one in readings
-                if one is not None and _speaks(one, figure)
+                Piece(one, state, row, _factor(one, figure)) for one in readings if _speaks(one, figure)
             ]
         return _newest_first(found)
 
     def calls(self, figure: Figure) -> list[Piece]:
         """What tool results say of that figure; the newest of a group stands, the others are what it was before."""
         pieces: list[Piece] = []
-        for row, _ in list(self._rows(figure, ("L0",)))[:_CALLS]:
-            if row.kind != "call" or not figure.subject:
-                continue
+        for row in self._call_rows(figure) if figure.subject else ():
             for one in self._read(str(row.extra.get("call") or row.id)):
                 if one.subject == figure.subject and _speaks(one, figure):
                     pieces.append(Piece(one, factor=_factor(one, figure)))
@@ -143,13 +143,12 @@ class Evidence:
             for row, state in self._rows(replace(figure, metric=""), ("L1",))
             if state != "superseded" and (typed := of_fact(row))
         ]
-        for row, _ in list(self._rows(replace(figure, metric=""), ("L0",)))[:_CALLS]:
-            if row.kind == "call":
-                readings += [
-                    one
-                    for one in self._read(str(row.extra.get("call") or row.id))
-                    if one.subject == figure.subject
-                ]
+        for row in self._call_rows(figure):
+            readings += [
+                one
+                for one in self._read(str(row.extra.get("call") or row.id))
+                if one.subject == figure.subject
+            ]
         return readings
 
     def said(self, figure: Figure) -> list[tuple[answers.Link, datetime | None]]:
@@ -186,12 +185,18 @@ class Evidence:
             self._calls[call_id] = of_call(trace, self._memory.reader.analyst) if trace else []
         return self._calls[call_id]
 
+    def _call_rows(self, figure: Figure) -> list[Row]:
+        """The calls that speak of the subject, those first whose text names the figure; newest first."""
+        rows = [row for row, _ in self._rows(figure, ("L0",)) if row.kind == "call"]
+        rows.sort(key=lambda row: figure.metric not in (row.extra.get("metrics") or ()))
+        return rows[:_CALLS]
+
     @cached_property
     def _links(self) -> Sequence[tuple[answers.Link, datetime | None]]:
         self._memory.provenance.catch_up(owner=self._owner)
         return [
             (answers.of_stored(row), moment(row["timestamp"]))
-            for row in self._memory.archive.links(keys=self._keys, limit=_LINKS * 10)
+            for row in self._memory.archive.links(keys=self._keys, limit=_LINKS)
             if row["kind"] != "empty"
         ]
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.verbs import Verbs
 
 _SESSIONS, _CALLS, _CHARACTERS = 64, 40, 8_000_000
-_CATCH_UP = 200
+_CATCH_UP = 50
 """Turns without links that one look completes, newest first."""
 OURS = frozenset({"remember", "memory_trace"})
 """Tools whose results on record name rows instead of repeating them."""
