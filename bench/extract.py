@@ -1,6 +1,6 @@
 """How fast tables become facts, beside what reading the same JSON alone costs, and that a giant one stays bounded.
 
-python -m bench.extract [--rows 5000] [--giant MB] [--json STEM]
+python bench/extract.py [--rows 5000] [--giant MB] [--json FILE] [--report STEM]
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import random
 import statistics
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bench.figures import grid, machine, machine_line, peak_mb, publish
+from bench.figures import grid, machine, machine_line, publish
 from hermes_memory_hookspecs import ToolTrace
 from hermes_memory_plugin import Memory
 from hermes_memory_plugin.upkeep.mappers.load import Mappers
@@ -148,14 +149,16 @@ def giant(megabytes: int, home: Path) -> dict[str, Any]:
     body = result[1:-1]
     text = "[" + ",".join([body] * max(1, megabytes * 1_000_000 // len(body.encode()))) + "]"
     mappers = Mappers(home)
-    before = peak_mb()
+    trace = ToolTrace(tool_call_id="c", tool_name=tool, args=args, result=text, at=NOW)
     began = time.perf_counter()
-    found = read(
-        ToolTrace(tool_call_id="c", tool_name=tool, args=args, result=text, at=NOW), mappers.of(tool, args)
-    )
+    found = read(trace, mappers.of(tool, args))
     spent = time.perf_counter() - began
+    tracemalloc.start()  # a second time, because counting makes it slower
+    read(trace, mappers.of(tool, args))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
     return {
-        "MB": round(len(text.encode()) / 1e6), "s": round(spent, 2), "memory MB": round(peak_mb() - before),
+        "MB": round(len(text.encode()) / 1e6), "s": round(spent, 2), "memory MB": round(peak / 1e6),
         "facts": len(found.facts), "said": found.bounded,
     }  # fmt: skip
 
@@ -175,7 +178,8 @@ def main() -> None:
     )
     parser.add_argument("--rows", type=int, default=5_000)
     parser.add_argument("--giant", type=int, default=100, metavar="MB")
-    parser.add_argument("--json", type=Path, metavar="STEM", help="write STEM.md and STEM.json")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--report", type=Path, metavar="STEM", help="write STEM.md and STEM.json")
     given = parser.parse_args()
     before = machine()
     with tempfile.TemporaryDirectory() as folder:
@@ -202,8 +206,11 @@ def main() -> None:
         ]
     )
     print(text)
+    figures = {"machine": before, "reading": read_, "drain": drained, "giant": big}
     if given.json:
-        publish(given.json, text, {"machine": before, "reading": read_, "drain": drained, "giant": big})
+        given.json.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if given.report:
+        publish(given.report, text, figures)
 
 
 if __name__ == "__main__":
