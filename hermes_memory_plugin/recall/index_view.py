@@ -21,6 +21,7 @@ B_LOG = 0.4
 _CHUNK = 1_024  # rows of vectors turned to floats at a time: 1 MB
 _STACK = 32
 _SAMPLE = 256
+_FEW = 8  # rows that count as nothing in their mean: two rows are not opposites
 _LOG = LAYERS.index("L0")
 
 
@@ -198,7 +199,8 @@ class View:
 
     @cached_property
     def mean(self) -> Array:
-        """float32 [VECTOR_SIZE]: the mean vector of the visible rows, of some hundred of them where they are many.
+        """float32 [VECTOR_SIZE]: the mean vector of the visible rows, of some hundred of them where they are many,
+        nearer to nothing where they are few.
 
         Which ones, their ids say, so that rows of others change nothing.
         """
@@ -207,7 +209,7 @@ class View:
             ids = self.column("ids", numbers)
             numbers = numbers[ids < np.uint64(2**64 // len(numbers) * _SAMPLE)]
         total = self.vectors(numbers).sum(axis=0, dtype=np.float64)
-        mean: Array = np.round(total / max(1, len(numbers)), 5).astype(np.float32)
+        mean: Array = np.round(total / (len(numbers) + _FEW), 5).astype(np.float32)
         return mean
 
     # -- rows ------------------------------------------------------------------------------------------------------

@@ -82,6 +82,8 @@ def _goes_first(asked: Asked, one: Candidate, other: Candidate, near: Near) -> s
     if not _one_matter(asked, one, other):
         return ""
     corrected = polarity.corrects(one.normal)
+    if not corrected and one.likeness < ALIKE * other.likeness:
+        return ""  # where all rows are of one thing, they are alike whatever they say of it
     covers = one.coverage >= (0.5 if corrected else 0.75) * other.coverage
     if not covers and not (corrected and one.cosine >= other.cosine):
         return ""
