@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hermes_memory_plugin.layers import keys
-from hermes_memory_plugin.recall.figures import (
-    Figure,
-    Marks,
+from hermes_memory_plugin.recall.figure_marks import Marks
+from hermes_memory_plugin.recall.figure_names import (
     family,
     growth_of,
     in_unit,
@@ -15,8 +14,8 @@ from hermes_memory_plugin.recall.figures import (
     named_as,
     qualifier_of,
     rate_of,
-    states,
 )
+from hermes_memory_plugin.recall.figures import Figure, states
 
 Place = tuple[int, int]
 

@@ -9,56 +9,40 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from hermes_memory_plugin.layers import keys
 from hermes_memory_plugin.recall import amounts, metrics, periods, times
 from hermes_memory_plugin.recall.amounts import Amount
-from hermes_memory_plugin.recall.normalise import fold, lowered
+from hermes_memory_plugin.recall.figure_marks import Marks
+from hermes_memory_plugin.recall.figure_names import (
+    CHANGE,
+    QUALIFIER,
+    Growth,
+    family,
+    growth_of,
+    is_ahead,
+    named_as,
+    rate_of,
+    year_before,
+)
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.recall.gist import Analyst
 
-Growth = Literal["", "yoy", "qoq", "change"]
 LONGEST = 20_000
 """Characters of a text that are read."""
 
-# Names that mean one figure of a family and no other; every other name stands for the family.
-_OWN = {
-    "归母": "net_profit_parent", "扣非": "net_profit_deducted", "attributable": "net_profit_parent", "开盘": "open", "最高价": "high", "最低价": "low",
-    "流通": "float_cap", "周转": "turnover_days", "每股": "per_share", "核心一级": "cet1",
-}  # fmt: skip
-_FAMILY = {
-    "net_profit_parent": "net_profit", "net_profit_deducted": "net_profit", "close": "price", "open": "price", "high": "price",
-    "low": "price", "float_cap": "market_cap",
-}  # fmt: skip
-OWN = frozenset(_OWN.values())
-"""Figures with a name of their own within a family: 归母净利润 among the profits."""
 _MULTIPLES = {"net_profit": "pe", "revenue": "ps", "bps": "pb"}
-_RATES = {"revenue_growth": "revenue", "profit_growth": "net_profit"}
 _CLAUSE = re.compile(r",(?!\d{3}(?!\d))|[;!?\n]|(?<!\d)\.(?=\s|$)|\.(?=\s|$)|。")
 _SENTENCE = re.compile(r"[;!?\n。]|\.(?=\s|$)")
-_YOY = re.compile(r"同比|\byoy\b|year[- ](?:on|over)[- ]year|年增")
-_QOQ = re.compile(r"环比|\bqoq\b|quarter[- ](?:on|over)[- ]quarter")
-_CHANGE = re.compile(
-    r"增长|增速|增幅|增加|提升|提高|上升|上涨|涨|下降|下滑|减少|降低|回落|下跌|跌|缩水|扩大|收窄"
-    r"|\b(?:grew|grow(?:th|s|ing)?|up|down|rose|risen|rise|fell|fall(?:en)?|in?creased?|decreased?|dropped|declined?|gained)\b"
-)
 _FALLS = re.compile(
     r"下降|下滑|减少|降低|回落|下跌|跌|缩水|亏损|收窄|\b(?:down|fell|fall(?:en)?|decreased?|dropped|declined?|loss)\b"
-)
-_QUALIFIER = re.compile(
-    r"(?P<mean>均值|平均|中枢|\b(?:average|mean|avg)\b)|(?P<median>中位|\bmedian\b)|(?P<rank>\s?的?(?:历史)?分位|\bpercentile\b)"
-    r"|(?P<most>最高(?!价)|高点|峰值|\b(?:highest|high|peak)\b)|(?P<least>最低(?!价)|低点|谷底|\b(?:lowest|low)\b)|(?P<target>目标|\btarget\b)"
-)
-_AHEAD = re.compile(
-    r"预测|预计|预期|有望|一致预期|\b(?:estimated?|forecasts?|expected|consensus)\b|\d(?:[ae])(?![a-z])"
 )
 _IF = re.compile(
     r"建议|应当|不妨|\b(?:should|recommend|suggest)\b|如果|假如|假设|倘若|(?<![大])若|要是|比如|例如|譬如|\b(?:if|assum(?:e|ing)|suppose|e\.g\.|for example)\b"
 )
 _RESPECTIVELY = re.compile(r"分别|依次|\brespectively\b")
-_BASIS = re.compile(r"\s?[(\[_\s-]*(ttm|lyr|滚动|静态|动态|dynamic)(?![a-z])")
 _OF_PERIOD = re.compile(r"\s?(?:in|for|of|\(|@)\s?(?:fy)?")
 _BRIDGE = re.compile(
     r"同比|环比|其中|相比|高于|低于|超过?|不足|达到?|降至|升至|增至|跌至|约为?|大约|大概|近|为|是|至|到|的|了|较|比|仅|也|则|又|均值|平均值?|中位数?|历史|分位|最[高低]"
@@ -70,22 +54,6 @@ _YEAR_BEFORE = re.compile(
     r"上年(?:同期|度)?|(?:上一年|去年)同期|\b(?:a )?year (?:earlier|ago)|\bprior year\b"
 )
 _TOLD = re.compile(r"说|讲|提到?|告诉|给我|问|聊|报过|\b(?:said|told|mentioned|quoted|gave)\b")
-_COUNTER = re.compile(
-    r"\s?(?:个(?!百分点|点|基点)|家|只|条|项|种|次|篇|类|页|步|位|名|大|款|年|月|日|天|周|季|号|岁|届|轮|期|档|级|点|小时|分钟|秒"
-    r"|(?:days?|weeks?|months?|years?|hours?|minutes?|quarters?|points?|items?|stocks?|companies|reasons?|steps?|pages?)\b)"
-)
-_NUMBERED = re.compile(r"(?:^|\n)[\s>#*-]*[(\[]?$")
-_ORDINAL = re.compile(
-    r"(?:第|no\.?\s?|top\s?|#|\bp\.?\s?|\bpage\s?|表|图|注|\[|v|版本|version\s?|问题|方案|步骤|step\s?)$"
-)
-_MASKED = re.compile(
-    r"```.*?```|https?://\S+|\b[fdtsnrp]-[2-9a-z]{4,13}\b|\bcall[_-][\w-]+|\d{1,2}:\d{2}(?::\d{2})?", re.S
-)
-_TABLE = re.compile(
-    r"^[ ]*\|?[^\n|]*\|[^\n]*\n[ ]*\|?[\s:|-]*-{2,}[\s:|-]*\n(?:[^\n]*\|[^\n]*(?:\n|\Z))+", re.M
-)
-_HEAD_UNIT = re.compile(r"[(\[/,]\s?([^()\[\]/]{1,6})[)\]]?\s*$")
-_HEAD_UNITS = frozenset({"%", "x", "pp", "CNY", "HKD", "USD", "股"})
 _MARKUP = str.maketrans("*`", "  ")
 
 
@@ -139,57 +107,6 @@ def read(
     return sorted(found, key=lambda figure: figure.amount.start)
 
 
-def family(exact: str) -> str:
-    """The id of `metrics` that a figure's own name belongs to; the name itself when none has it."""
-    return _FAMILY.get(exact) or metrics.canonical(exact)
-
-
-class Marks:
-    """Everything of a text that has a place: whom it names, which figures, which periods, which amounts."""
-
-    def __init__(self, text: str, analyst: Analyst, now: datetime) -> None:
-        self.now = now
-        folded = fold(text)
-        self.text = lowered(folded)
-        self.shown = folded if len(folded) == len(self.text) else self.text
-        """The text with its capitals, to be shown."""
-        self.text = _MASKED.sub(lambda match: " " * len(match[0]), self.text)
-        self.entities = sorted(_occurrences(self.text, text, analyst))
-        self.periods = periods.named(self.text)
-        self.metrics = [
-            one
-            for one in metrics.named(self.text.replace("_", " "))
-            if not self._in_entity(one.start, one.end)
-            and not self.text[: one.start].endswith(("attributable to ", "attributable to the "))
-        ]
-        self.amounts = [one for one in amounts.find(self.text) if self._counts(one)]
-        self.tables = [match.span() for match in _TABLE.finditer(self.text)]
-
-    def _in_entity(self, start: int, end: int) -> bool:
-        return any(a < end and start < b for a, b, _ in self.entities)
-
-    def _counts(self, one: Amount) -> bool:
-        start, end, text = one.start, one.end, self.text
-        if any(named.start < end and start < named.end for named in self.periods) or self._in_entity(
-            start, end
-        ):
-            return False
-        before = text[max(0, start - 12) : start]
-        if _ORDINAL.search(before) or re.search(r"[a-z]-$", before):
-            return False
-        if one.bare and _COUNTER.match(text, end):
-            return False
-        if one.unit == "点" or (one.unit == "x" and text[end : end + 1] in ("股", "速")):
-            return False
-        if (
-            one.bare
-            and re.match(r"[.、)\]]\s?(?!\d)", text[end : end + 2])
-            and _NUMBERED.search(text[:start])
-        ):
-            return False
-        return not (one.value == 100 and one.unit == "%" and one.digits <= 1 and re.match(r"\s?(?:确定|可靠|同意|sure|certain)", text[end:]))  # fmt: skip
-
-
 class _Prose:
     """A text read clause by clause: what a clause leaves open, the one before it tells."""
 
@@ -225,6 +142,7 @@ class _Prose:
         if not spans and self.period and _YEAR_BEFORE.search(words):
             books = [year_before(self.period)]
         paired = _RESPECTIVELY.search(words) is not None
+        ahead, told = is_ahead(words), bool(days) and _TOLD.search(words) is not None
         for number, amount in enumerate(inside):
             before_at = inside[number - 1].end if number else start
             after_at = inside[number + 1].start if number + 1 < len(inside) else end
@@ -243,12 +161,12 @@ class _Prose:
             if amount.unit in ("%", "pp"):
                 growth = growth_of(near)
             period = _period(amount, spans, marks.text)
-            qualifier = _QUALIFIER.search(
+            qualifier = QUALIFIER.search(
                 marks.text[max(before_at, amount.start - 16) : amount.start]
-            ) or _QUALIFIER.match(marks.text, amount.end, min(after_at, amount.end + 12))
+            ) or QUALIFIER.match(marks.text, amount.end, min(after_at, amount.end + 12))
             if qualifier and metric == "target_price":
                 qualifier = None
-            if amount.unit == "x" and metric in _MULTIPLES and not _CHANGE.search(near):
+            if amount.unit == "x" and metric in _MULTIPLES and not CHANGE.search(near):
                 metric, exact = _MULTIPLES[metric], _MULTIPLES[metric]  # 28x earnings
             metric, growth = rate_of(metric, growth if amount.unit in ("%", "pp") else None)
             figure = Figure(
@@ -262,9 +180,9 @@ class _Prose:
                 growth=growth,
                 falls=_FALLS.search(near) is not None,
                 qualifier=str(qualifier.lastgroup) if qualifier else "",
-                ahead=_AHEAD.search(words) is not None,
+                ahead=ahead,
                 moments=days,
-                told=bool(days) and _TOLD.search(words) is not None,
+                told=told,
             )
             if not self._sure or states(figure):
                 yield figure
@@ -306,38 +224,6 @@ class _Prose:
             self.period = (books or told)[-1]
 
 
-def named_as(one: metrics.Named, text: str) -> tuple[str, str, str]:
-    """(id, own name, basis) of a metric where it is named."""
-    told = text[max(0, one.start - 2) : one.end]
-    if text[one.end : one.end + 13].lstrip().startswith("attributable"):
-        told += "attributable"
-    own = next((exact for word, exact in _OWN.items() if word in told), one.ids[0])
-    basis = _BASIS.match(text, one.end)
-    implied = keys.metric_of(text[one.start : one.end])[1]
-    return one.ids[0], _RATES.get(own, own), keys.basis_of(basis[1]) if basis else implied
-
-
-def rate_of(metric: str, growth: Growth | None) -> tuple[str, Growth]:
-    """(metric, how its growth is measured): 营收增速 is revenue, yoy; a price that rose is its change. None: no rate."""
-    if metric == "change_pct" or (metric == "price" and growth):
-        return "change_pct", ""
-    if metric in _RATES:
-        return _RATES[metric], (growth or "yoy") if growth is not None else ""
-    return metric, growth or ""
-
-
-def year_before(period: str) -> str:
-    """The same period a year earlier: 2025Q3 → 2024Q3; "" for none."""
-    return f"{int(period[:4]) - 1}{period[4:]}" if period[:4].isdigit() and len(period) <= 7 else ""
-
-
-def growth_of(near: str) -> Growth:
-    """How the words around a rate say it is measured."""
-    if _QOQ.search(near):
-        return "qoq"
-    return "yoy" if _YOY.search(near) else "change" if _CHANGE.search(near) else ""
-
-
 def states(figure: Figure) -> bool:
     """Whether a source could prove it: a bare number needs a name, and so does a handful of things; other units speak."""
     one = figure.amount
@@ -362,27 +248,6 @@ def _nearest(amount: Amount, marks: Sequence[tuple[int, int, str]]) -> str:
     return before[-1] if before else next((one for start, _, one in marks if start >= amount.end), "")
 
 
-def _occurrences(normal: str, text: str, analyst: Analyst) -> Iterator[tuple[int, int, str]]:
-    """Every place a text names an entity at (a link names each entity once)."""
-    for mention in analyst.link(text):
-        if mention.kind == "sector":
-            continue
-        names = {mention.text, *(name.lower() for name in analyst.lexicon.names(mention.entity_id))}
-        names |= {mention.entity_id.lower(), mention.entity_id.lower().partition(".")[0]}
-        taken: list[tuple[int, int]] = []
-        for name in sorted((name for name in names if len(name) >= 2), key=len, reverse=True):
-            edge = r"(?<![a-z0-9])", r"(?![a-z0-9])"
-            pattern = re.escape(name)
-            if name[0].isascii() and name[0].isalnum():
-                pattern = edge[0] + pattern
-            if name[-1].isascii() and name[-1].isalnum():
-                pattern += edge[1]
-            for match in re.finditer(pattern, normal):
-                if not any(a < match.end() and match.start() < b for a, b in taken):
-                    taken.append(match.span())
-                    yield (*match.span(), mention.entity_id)
-
-
 def _clauses(text: str, tables: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Start and end of every clause outside tables."""
     at = 0
@@ -391,27 +256,3 @@ def _clauses(text: str, tables: Sequence[tuple[int, int]]) -> Iterator[tuple[int
         if end > at and not any(a <= at < b for a, b in tables):
             yield at, end
         at = match.end() if match else end
-
-
-def qualifier_of(label: str, metric: str) -> str:
-    """What makes a figure one of many days: mean, most …; "" for none. A target price is its own metric."""
-    found = _QUALIFIER.search(label)
-    return str(found.lastgroup) if found and metric != "target_price" else ""
-
-
-def is_ahead(label: str) -> bool:
-    """Whether the words tell of a forecast."""
-    return _AHEAD.search(label) is not None
-
-
-def in_unit(amount: Amount, head: str) -> Amount:
-    """A bare amount in the unit that its column's head names: 营收(亿元), 毛利率/%."""
-    told = _HEAD_UNIT.search(head)
-    if not told or not amount.bare:
-        return amount
-    factor, unit = amounts.unit(told[1])
-    if unit not in _HEAD_UNITS:
-        return amount
-    return amount._replace(
-        value=amount.value * factor, step=amount.step * factor, unit=unit, scaled=factor != 1
-    )

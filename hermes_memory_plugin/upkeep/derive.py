@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hermes_memory_plugin.recall import amounts
-from hermes_memory_plugin.recall.figures import Figure, year_before
+from hermes_memory_plugin.recall.figure_names import year_before
+from hermes_memory_plugin.recall.figures import Figure
 from hermes_memory_plugin.upkeep.match import same_metric
 from hermes_memory_plugin.upkeep.readings import Reading
 

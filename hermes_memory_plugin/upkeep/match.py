@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hermes_memory_plugin.recall import amounts, metrics
-from hermes_memory_plugin.recall.figures import OWN, Figure
+from hermes_memory_plugin.recall.figure_names import OWN
+from hermes_memory_plugin.recall.figures import Figure
 from hermes_memory_plugin.upkeep.readings import Reading
 
 _SCALES = (1.0, 1e4, 1e8, 1e6, 1e3)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hermes_memory_plugin.layers import keys
 from hermes_memory_plugin.layers.facts import moment
-from hermes_memory_plugin.recall import amounts, figures, metrics
-from hermes_memory_plugin.recall.amounts import Amount
-from hermes_memory_plugin.recall.figures import Figure, Growth
+from hermes_memory_plugin.recall import amounts, figure_names, figures
+from hermes_memory_plugin.recall.figure_names import Growth
+from hermes_memory_plugin.recall.figures import Figure
 from hermes_memory_plugin.recall.normalise import normalise
-from hermes_memory_plugin.upkeep.mappers import dates, load, shapes
-from hermes_memory_plugin.upkeep.mappers.model import canonical_tool
+from hermes_memory_plugin.upkeep.columns import label, own_name
+from hermes_memory_plugin.upkeep.mappers import dates, shapes
 
 if TYPE_CHECKING:
     from hermes_memory_hookspecs import ToolTrace
@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 Kind = Literal["call", "fact", "report", "user", "earlier"]
 MOST = 20_000
 """Numbers of one result that are read; a frame of more is proof by its summary alone."""
-_NO_PROOF = frozenset({"skill_view", "skills_list", "skill_manage", "todo", "memory", "clarify", "session_search"})
+_NO_PROOF = frozenset(
+    {"skill_view", "skills_list", "skill_manage", "todo", "memory", "clarify", "session_search"}
+)
 """Tools of the host that tell how to work or repeat what was said: a number in them proves nothing."""
 _WORDS = 160
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _PROSE = 40_000
 _SUBJECTS = frozenset(
     [
@@ -158,7 +159,7 @@ def of_fact(row: Row, base: Reading | None = None) -> Reading | None:
     if row.value is None or not name:
         return None
     exact, implied = keys.metric_of(name)
-    metric, growth = figures.rate_of(figures.family(exact), "")
+    metric, growth = figure_names.rate_of(figure_names.family(exact), "")
     basis = keys.basis_of(str(row.extra.get("basis") or "")) or implied
     unit, currency = str(row.extra.get("unit") or ""), str(row.extra.get("currency") or "")
     return replace(
@@ -167,7 +168,7 @@ def of_fact(row: Row, base: Reading | None = None) -> Reading | None:
         unit=amounts.unit(unit)[1] or currency.upper(),
         subject=keys.subject_of(str(row.extra.get("subject") or "")).upper(),
         metric=metric,
-        exact=_own(exact, metric, basis),
+        exact=own_name(exact, metric, basis),
         basis=basis,
         period=keys.period_of(str(row.extra.get("period") or "")).upper(),
         growth=growth,
@@ -244,98 +245,6 @@ def _of_table(
                 as_of=_instant(on or (date.fromisoformat(period) if "-" in period else None)) or base.as_of,
                 words=f"{name}: {cell(name, row)}"[:_WORDS],
             )
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """What the name of a column says of its cells."""
-
-    metric: str = ""
-    exact: str = ""
-    basis: str = ""
-    growth: Growth = ""
-    qualifier: str = ""
-    factor: float = 1.0
-    unit: str = ""
-
-    def scaled(self, amount: Amount) -> Amount:
-        """A bare cell in base units."""
-        if not amount.bare or not (self.unit or self.factor != 1.0):
-            return amount
-        return amount._replace(
-            value=amount.value * self.factor, step=amount.step * self.factor, unit=self.unit
-        )
-
-
-@lru_cache(4_096)
-def label(column: str, tool: str = "") -> Label:
-    """What a column is: by the built-in mappers of that tool, by all of them, else by the words of its name."""
-    normal = normalise(_CAMEL.sub(" ", column)).strip()
-    known = _mapped(canonical_tool(tool)).get(normal) or _mapped("").get(normal)
-    if known is not None:
-        return known
-    spoken = normal.replace("_", " ")
-    named = metrics.named(spoken)
-    growth = figures.growth_of(spoken)
-    unit = figures.in_unit(Amount(1.0, "", 1.0, 1, False, "", 0, 0), normal)
-    common = {"qualifier": figures.qualifier_of(spoken, ""), "factor": unit.value, "unit": unit.unit}
-    if not named:
-        return Label(growth=growth, **common)  # type: ignore[arg-type]
-    metric, exact, basis = figures.named_as(named[-1], spoken)
-    metric, growth = figures.rate_of(metric, growth)
-    return Label(metric, exact, basis or keys.metric_of(normal)[1], growth, **common)  # type: ignore[arg-type]
-
-
-@lru_cache(512)
-def _mapped(tool: str) -> Mapping[str, Label]:
-    """The columns of a tool's built-in mappers, or of all; where they differ in the unit alone, without one."""
-    found: dict[str, Label | None] = {}
-    for mapper in load.built_in():
-        if tool and not mapper.fits_tool(tool):
-            continue
-        for field in mapper.fields:
-            if field.text:
-                continue
-            metric, growth = figures.rate_of(figures.family(field.metric), "")
-            basis = keys.basis_of(field.basis)
-            one = Label(
-                metric,
-                _own(field.metric, metric, basis),
-                basis,
-                growth,
-                "",
-                field.unit.factor,
-                field.unit.name,
-            )
-            for column in field.columns:
-                found[column] = _both(found.get(column, one), one)
-    return {column: one for column, one in found.items() if one is not None}
-
-
-def _both(one: Label | None, other: Label) -> Label | None:
-    """What two mappers agree on of a column."""
-    if one is None or (one.metric, one.growth) != (other.metric, other.growth):
-        return None
-    if one == other:
-        return one
-    same_unit = (one.factor, one.unit) == (other.factor, other.unit)
-    return Label(
-        one.metric,
-        one.exact if one.exact == other.exact else one.metric,
-        one.basis if one.basis == other.basis else "",
-        one.growth,
-        factor=one.factor if same_unit else 1.0,
-        unit=one.unit if same_unit else "",
-    )
-
-
-def _own(exact: str, metric: str, basis: str) -> str:
-    """The own name of a figure whose basis says which of its family it is."""
-    if metric == "net_profit" and exact not in figures.OWN:
-        return {"parent": "net_profit_parent", "deducted": "net_profit_deducted"}.get(
-            basis.partition(" ")[0], metric
-        )
-    return exact if exact in figures.OWN else metric
 
 
 def _entity(cell: object, analyst: Analyst) -> str:

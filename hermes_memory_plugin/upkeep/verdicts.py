@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from hermes_memory_hookspecs import Verdict
 from hermes_memory_plugin.layers.facts import moment
 from hermes_memory_plugin.recall import block, metrics, times
-from hermes_memory_plugin.recall.figures import Figure, family
+from hermes_memory_plugin.recall.figure_names import family
+from hermes_memory_plugin.recall.figures import Figure
 from hermes_memory_plugin.upkeep.readings import Reading
 
 if TYPE_CHECKING:
