@@ -22,9 +22,7 @@ _NUMBERED = re.compile(r"[\s>#*-]*[(\[]?")
 _ORDINAL = re.compile(
     r"(?:第|no\.?\s?|top\s?|#|\bp\.?\s?|\bpage\s?|表|图|注|\[|v|版本|version\s?|问题|方案|步骤|step\s?)$"
 )
-_MASKED = re.compile(
-    r"```.*?```|https?://\S+|\b[fdtsnrp]-[2-9a-z]{4,13}\b|\bcall[_-][\w-]+|\d{1,2}:\d{2}(?::\d{2})?", re.S
-)
+_MASKED = re.compile(r"https?://\S+|\b[fdtsnrp]-[2-9a-z]{4,13}\b|\bcall[_-][\w-]+|\d{1,2}:\d{2}(?::\d{2})?")
 _TABLE = re.compile(
     r"^[ ]*\|?[^\n|]*\|[^\n]*\n[ ]*\|?[\s:|-]*-{2,}[\s:|-]*\n(?:[^\n]*\|[^\n]*(?:\n|\Z))+", re.M
 )

@@ -62,7 +62,7 @@ def rate_of(metric: str, growth: Growth | None) -> tuple[str, Growth]:
     if metric == "change_pct" or (metric == "price" and growth):
         return "change_pct", ""
     if metric in _RATES:
-        return _RATES[metric], (growth or "yoy") if growth is not None else ""
+        return _RATES[metric], "" if growth is None else growth if growth == "qoq" else "yoy"
     return metric, growth or ""
 
 

@@ -54,6 +54,7 @@ _YEAR_BEFORE = re.compile(
     r"上年(?:同期|度)?|(?:上一年|去年)同期|\b(?:a )?year (?:earlier|ago)|\bprior year\b"
 )
 _TOLD = re.compile(r"说|讲|提到?|告诉|给我|问|聊|报过|\b(?:said|told|mentioned|quoted|gave)\b")
+_CODE = re.compile(r"```.*?```", re.S)
 _MARKUP = str.maketrans("*`", "  ")
 
 
@@ -97,7 +98,10 @@ def read(
     subject, metric  what it is about where it does not say so itself
     sure             only numbers with a unit or a name; else every number, as a source may hold it
     """
-    text = text[:LONGEST].translate(_MARKUP)
+    text = text[:LONGEST]
+    if sure:  # code in an answer is an example or a tool's own
+        text = _CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    text = text.translate(_MARKUP)
     marks = Marks(text, analyst, now)
     found = list(_Prose(marks, subject, metric, sure).figures())
     if marks.tables:
