@@ -22,6 +22,8 @@ GROUP = "hermes_memory.plugins"
 OURS = "hermes-memory"
 LIMIT = 0.2
 """Seconds another package's implementation may take inside a turn."""
+PATIENT = {"read_report": 60.0}
+"""Seconds for what no turn waits for."""
 REST = 60.0
 """Seconds an implementation that overran is left out."""
 
@@ -134,14 +136,15 @@ class Hooks:
 
         thread = threading.Thread(target=run, name=f"hermes-memory-{name}", daemon=True)
         thread.start()
-        thread.join(self._limit)
+        limit = max(self._limit, PATIENT.get(hook, 0.0))
+        thread.join(limit)
         if not outcome:
             self._resting[f"{name}.{hook}"] = time.monotonic() + self._rest
             _log.warning(
                 "plugin %s: %s took longer than %.0f ms and rests for a minute",
                 name,
                 hook,
-                self._limit * 1000,
+                limit * 1000,
             )
             self._report("plugin_slow", f"{name}.{hook}")
             return None

@@ -18,7 +18,7 @@ from hermes_memory_plugin.reports.titles import CAPTION, SOURCE
 _LARGER = 1.15
 _LONGEST_HEADING = 60
 _BULLET = re.compile(
-    r"\s*(?:[•●■◆▪▶►➢➤✓◼□◇※★○·]|[-–—]\s|[(（]\s?(?:\d{1,2}|[一二三四五六七八九十]+)\s?[)）]|\d{1,2}[)）、]|[①-⑳])"
+    r"\s*(?:[•●■◆▪▶►➢➤✓◼□◇※★○·]|[-–—]\s|[(（]\s?(?:\d{1,2}|[一二三四五六七八九十]+)\s?[)）]|\d{1,2}[)）、]|\d{1,2}[.．]\s?(?=[^\d\s])|[①-⑳])"
 )
 _NUMBERED = re.compile(
     r"(?:第[一二三四五六七八九十\d]+[章节部分篇]|[一二三四五六七八九十]{1,3}、|[（(][一二三四五六七八九十]{1,3}[)）]|\d{1,2}(?:\.\d{1,2}){0,3}[.、\s]\s?(?=[^\d\s%.]))"
@@ -34,6 +34,8 @@ _ENDS = ("。", "；", "，", "、", "！", ".", ",", ";", "!")
 _SENTENCE_END = re.compile(r"[。！？!?；;.:：”\"）)]$")
 _MARKER = re.compile(r"\[Table_\w+\]\s*")
 """Names that broker's templates leave in the text layer."""
+_KEYED = re.compile(r"(?:[^\s：:。，；]{2,16}[：:]|[A-Z][\w ()/%-]{2,24}:)\s?\S")
+"""A label and its value, as the facts of a first page stand one below the other."""
 _TICK = re.compile(r"[-+]?[\d,.]+[%％]?|(?:19|20)\d\d[-/年.]?\d{0,2}(?:[-/月.]\d{0,2})?[日月]?")
 
 
@@ -104,7 +106,9 @@ def _of_text(lines: list[Line], body: float) -> Iterator[Block]:
     if not lines:
         return
     left = min(line.x0 for line in lines)
-    right = sorted(line.x1 for line in lines)[int(0.9 * (len(lines) - 1))]
+    # A headline is wider than the text below it.
+    ends = sorted(line.x1 for line in lines if line.size < _LARGER * body) or [lines[0].x1]
+    right = ends[int(0.9 * (len(ends) - 1))]
     leading = _leading(lines)
     held: list[Line] = []
     kind = ""
@@ -150,6 +154,8 @@ def _begins(line: Line, held: list[Line], kind: str, left: float, right: float, 
         return True
     if before.x0 > left + 0.4 * width or "  " in before.text or before.x1 < left + 0.6 * width:
         return True
+    if _KEYED.match(text) and _KEYED.match(tidy(before.text)):
+        return True
     missing = right - before.x1
     said = before.text.rstrip()
     if missing > 2.2 * line.size and WIDE_END.search(said):  # Chinese lines are filled
@@ -159,15 +165,26 @@ def _begins(line: Line, held: list[Line], kind: str, left: float, right: float, 
     return line.x0 - before.x0 > 1.2 * line.size and len(held) > 1 and before.x0 <= held[-2].x0 + line.size
 
 
-def _is_heading(line: Line, body: float, left: float, right: float) -> bool:
-    text = tidy(bullets(line.text))
-    if not 2 <= len(text) <= _LONGEST_HEADING or not _LETTER.search(text) or text.endswith(_ENDS):
+def heading_like(text: str) -> bool:
+    """Whether a line is a heading by its words alone."""
+    if not _may_head(text):
         return False
-    if CAPTION.match(text) or SOURCE.match(text):
-        return False
-    if body and line.size >= _LARGER * body:
-        return True
     if _KNOWN.fullmatch(text.rstrip(":：")):
         return True
+    return bool(_NUMBERED.match(text)) and len(text) <= 32 and not re.search(r"[。；，,;：:]", text)
+
+
+def _may_head(text: str) -> bool:
+    if not 2 <= len(text) <= _LONGEST_HEADING or not _LETTER.search(text) or text.endswith(_ENDS):
+        return False
+    return not CAPTION.match(text) and not SOURCE.match(text)
+
+
+def _is_heading(line: Line, body: float, left: float, right: float) -> bool:
+    text = tidy(bullets(line.text))
+    if not _may_head(text):
+        return False
+    if (body and line.size >= _LARGER * body) or _KNOWN.fullmatch(text.rstrip(":：")):
+        return True
     short = line.x1 < left + 0.75 * (right - left) or right - left < 20 * line.size
-    return bool(_NUMBERED.match(text)) and len(text) <= 32 and short and not re.search(r"[。；，,;：:]", text)
+    return short and heading_like(text)

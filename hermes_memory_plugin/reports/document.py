@@ -16,6 +16,7 @@ from hermes_memory_plugin.errors import ReportUnreadable
 BlockKind = Literal["heading", "paragraph", "table"]
 Status = Literal["text", "no_text", "encrypted", "broken", "too_big"]
 NO_TEXT = "no text layer, needs OCR"
+NOT_READ = "it could not be read"
 
 _SPACE = re.compile(r"\s+")
 

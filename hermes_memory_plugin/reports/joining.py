@@ -16,6 +16,7 @@ _KEEPS = re.compile(
     r"(?:^|[^\w])(?:\w+-)+$|(?:^|\W)(?:self|non|pre|post|long|short|mid|high|low|year|quarter|month|day|on|in|well|cross|full|half|over|ex|co|all|one|two|three|first|second|third|best|cost|cash|year|buy|sell)-$",
     re.IGNORECASE,
 )
+_BROKEN_NUMBER = re.compile(rf"\d[,，]\n\d{{3}}(?!\d)|[{WIDE}][^\n]{{0,20}}\d\.\n\d")
 _SPACE = re.compile(r"\s+")
 _UNIT_SPACE = re.compile(r"(?<=\d) (?=[年月日季元亿万倍个家吨%％])|(?<=[年月]) (?=\d)")
 _BETWEEN_WIDE = re.compile(f"(?<=[{WIDE}]) (?=[{WIDE}])")
@@ -44,7 +45,9 @@ def _divided(text: str, line: str) -> bool:
 
 
 def _between(text: str, line: str) -> str:
-    if not text or text.endswith("-") or text.endswith("/"):
+    if not text or text.endswith(("-", "/")):
+        return ""
+    if _BROKEN_NUMBER.search(f"{text[-24:]}\n{line[:5]}"):
         return ""
     if WIDE_END.search(text) or _WIDE_START.match(line):
         return ""

@@ -180,9 +180,9 @@ def _industry(lines: Sequence[str]) -> str:
         if len(line) <= 40:
             parts = _SPLIT.split(line)
             if len(parts) > 1 or line.endswith("行业"):
-                said.update(
-                    part.removesuffix("行业") for part in parts if part.removesuffix("行业") in _industries()
-                )
+                # Of 食品饮料 | 白酒 the wider one, which stands first.
+                names = (part.removesuffix("行业") for part in parts)
+                said.update([name for name in names if name in _industries()][:1])
     return said.pop() if len(said) == 1 else ""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from hermes_memory_plugin.reports import garbled, glyphs, rules, tables
 from hermes_memory_plugin.reports.blocks import blocks, body_size
-from hermes_memory_plugin.reports.document import NO_TEXT, Page, ReadReport
+from hermes_memory_plugin.reports.document import NO_TEXT, NOT_READ, Page, ReadReport
 from hermes_memory_plugin.reports.glyphs import Sheet
 from hermes_memory_plugin.reports.joining import join, tidy
 from hermes_memory_plugin.reports.layout import Line, reading_order
@@ -26,7 +26,6 @@ _SLOW_PAGE = 5.0
 """Seconds the slow reader may take for one page."""
 _MOST_GLYPHS = 60_000
 """Characters of one page; what has more is no page of a report."""
-_NOT_READ = "it could not be read"
 
 
 @dataclass(slots=True)
@@ -141,7 +140,7 @@ def _page(
     sheet, edges = best
     problems = []
     if not sheet.glyphs:
-        return _Read(sheet.height, [], [_NOT_READ if worst else NO_TEXT]), 0
+        return _Read(sheet.height, [], [NOT_READ if worst else NO_TEXT]), 0
     if worst >= garbled.HOPELESS:
         return _Read(sheet.height, [], [garbled.BAD_FONT]), 0
     if worst >= garbled.NOTICED:

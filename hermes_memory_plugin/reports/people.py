@@ -15,6 +15,10 @@ _CERTIFIED = re.compile(
 _LABEL = re.compile(
     r"^(?:首席|联席|证券|研究|行业|资深|高级)*分析师(?!声明|承诺|简介|介绍|及|与)\s*[:：]?\s*(?P<rest>.*)$"
 )
+_AGAIN = re.compile(
+    r"(?<=\S)\s+(?=(?:首席|联席|证券|研究)*(?:分析师|研究助理|联系人)(?:[:：\s]|[\u4e00-\u9fff]{2,4}(?:\s|$)))"
+)
+"""Where a further person begins on the same line."""
 _HELPER = re.compile(r"研究助理|联系人|联络人|研究员助理|research associate|contact", re.IGNORECASE)
 _NOT_A_NAME = re.compile(
     r"分析|研究|证券|行业|公司|邮箱|电话|评级|声明|报告|市场|表现|数据|资料|相关|编号|执业"
@@ -35,8 +39,8 @@ def analysts(lines: Sequence[str]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     role = ""
     before = ""
+    lines = [part for line in lines for part in _AGAIN.split(line.strip())]
     for at, line in enumerate(lines):
-        line = line.strip()
         if _HELPER.match(line):
             role, before = "helper", ""
             continue

@@ -57,7 +57,7 @@ def _on_most(pages: Sequence[tuple[float, Sequence[Line]]]) -> set[int]:
             gone.extend(takewhile(lambda line: _key(line.text) in shared, way))
         said = sum(len(line.text) for line in lines)
         # What is most of a page is no header, whatever other pages say.
-        if sum(len(line.text) for line in gone) <= _MOST_OF_PAGE * said or few:
+        if sum(len(line.text) for line in gone) <= _MOST_OF_PAGE * said:
             found.update(map(id, gone))
     return found
 

@@ -171,9 +171,22 @@ def _is_row(line: Line) -> bool:
     return len(cells) >= 3 or (len(cells) == 2 and numbers == 1 and cells[1].x0 - cells[0].x1 > line.size)
 
 
+def _heads_two(column: Sequence[Line], start: int) -> bool:
+    """Whether this is the head of a table of two columns: two words, level with the cells of the row below."""
+    if start + 1 >= len(column) or column[start].rows or not _is_row(column[start + 1]):
+        return False
+    head, row = _cells(column[start]), _cells(column[start + 1])
+    return (
+        len(head) == len(row) == 2
+        and head[1].x0 - head[0].x1 > column[start].size
+        and column[start + 1].top - column[start].bottom < 2 * column[start].size
+        and _overlap(head[1], (row[1].x0 - 20, row[1].x1 + 20)) > 0
+    )
+
+
 def _rows_from(column: Sequence[Line], start: int) -> int:
     """Where the rows that begin here end; `start` when there are too few."""
-    if not _is_row(column[start]):
+    if not _is_row(column[start]) and not _heads_two(column, start):
         return start
     rows, end, at = 1, start + 1, start + 1
     while at < len(column) and not column[at].rows:

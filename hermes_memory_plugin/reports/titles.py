@@ -27,6 +27,8 @@ def unit_of(text: str) -> str:
     """The unit a title or a head cell names: 百万元 of 利润表（百万元）; "" when it names none."""
     said = UNIT.search(text[-60:])
     parts = [said["said"]] if said else _IN_BRACKETS.findall(text)
+    if _AMOUNT.fullmatch(text.strip()):
+        return text.strip()
     for part in parts:
         amount = _AMOUNT.search(part)
         if amount:

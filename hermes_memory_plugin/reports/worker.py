@@ -102,7 +102,7 @@ class Worker:
             return None
         except OSError as error:
             return ReadReport("broken", f"no process could be started to read it ({error})")
-        deadline = time.monotonic() + START + self.limits.seconds
+        most = deadline = time.monotonic() + START + self.limits.seconds
         while True:
             answer = self._message(process, deadline)
             if isinstance(answer, ReadReport) or answer is None:
@@ -115,8 +115,11 @@ class Worker:
                 return None
             if "of" in answer:
                 pages, of = int(answer["at"]), int(answer["of"])
+                now = time.monotonic()
                 if pages == 0:
-                    deadline = time.monotonic() + self.limits.seconds_for(of)
+                    most = now + self.limits.seconds_for(of)
+                # No single page may take what a whole file may.
+                deadline = min(most, now + self.limits.seconds)
                 if on_page is not None:
                     on_page(pages, of)
 
