@@ -64,7 +64,7 @@ def test_two_rows_are_not_opposites(memory: Memory) -> None:
 
 @pytest.mark.parametrize(
     ("question", "at_least", "at_most"),
-    [("what is Oskar allergic to", 0.0, 0.77), ("where did the run end when breathing exercises on the stairs and a stretch at home were what Oskar did", 0.85, 0.99)],
+    [("what is Oskar allergic to", 0.0, 0.77), ("where did the run end when breathing exercises on the stairs and a stretch at home were what Oskar did", 0.8, 0.99)],
 )  # fmt: skip
 def test_a_name_a_row_does_not_hold_counts_for_its_share_of_the_question(
     memory: Memory, question: str, at_least: float, at_most: float
