@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hermes_memory_plugin.recall import amounts, metrics, periods
@@ -14,6 +15,8 @@ from hermes_memory_plugin.recall.normalise import fold, lowered
 if TYPE_CHECKING:
     from hermes_memory_plugin.recall.gist import Analyst
 
+MOST = 1_000
+"""Numbers of one text that are read: a page of prose has dozens."""
 _COUNTER = re.compile(
     r"\s?(?:个(?!百分点|点|基点)|家|只|条|项|种|次|篇|类|页|步|位|名|大|款|年|月|日|天|周|季|号|岁|届|轮|期|档|级|点|小时|分钟|秒"
     r"|(?:days?|weeks?|months?|years?|hours?|minutes?|quarters?|points?|items?|stocks?|companies|reasons?|steps?|pages?)\b)"
@@ -23,9 +26,7 @@ _ORDINAL = re.compile(
     r"(?:第|no\.?\s?|top\s?|#|\bp\.?\s?|\bpage\s?|表|图|注|\[|v|版本|version\s?|问题|方案|步骤|step\s?)$"
 )
 _MASKED = re.compile(r"https?://\S+|\b[fdtsnrp]-[2-9a-z]{4,13}\b|\bcall[_-][\w-]+|\d{1,2}:\d{2}(?::\d{2})?")
-_TABLE = re.compile(
-    r"^[ ]*\|?[^\n|]*\|[^\n]*\n[ ]*\|?[\s:|-]*-{2,}[\s:|-]*\n(?:[^\n]*\|[^\n]*(?:\n|\Z))+", re.M
-)
+_TABLE = re.compile(r"^[^\n|]*\|[^\n]*\n(?=[^\n]*--)[ \t:|-]+\n(?:[^\n]*\|[^\n]*(?:\n|\Z))+", re.M)
 
 
 class Marks:
@@ -46,7 +47,8 @@ class Marks:
             if not self._in_entity(one.start, one.end)
             and not self.text[: one.start].endswith(("attributable to ", "attributable to the "))
         ]
-        self.amounts = [one for one in amounts.find(self.text) if self._counts(one)]
+        counted = (one for one in amounts.find(self.text) if self._counts(one))
+        self.amounts = list(islice(counted, MOST))
         self.tables = [match.span() for match in _TABLE.finditer(self.text)]
 
     def _in_entity(self, start: int, end: int) -> bool:

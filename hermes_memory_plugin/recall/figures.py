@@ -6,10 +6,12 @@ Dates, codes, list numbers, ordinals and counts of things are numbers, but state
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, TypeVar
 
 from hermes_memory_plugin.layers import keys
 from hermes_memory_plugin.recall import amounts, metrics, periods, times
@@ -30,11 +32,12 @@ from hermes_memory_plugin.recall.figure_names import (
 if TYPE_CHECKING:
     from hermes_memory_plugin.recall.gist import Analyst
 
+T = TypeVar("T")
 LONGEST = 20_000
 """Characters of a text that are read."""
 
 _MULTIPLES = {"net_profit": "pe", "revenue": "ps", "bps": "pb"}
-_CLAUSE = re.compile(r",(?!\d{3}(?!\d))|[;!?\n]|(?<!\d)\.(?=\s|$)|\.(?=\s|$)|。")
+_CLAUSE = re.compile(r",(?!\d{3}(?!\d))|[;!?\n]|\.(?=\s|$)|。")
 _SENTENCE = re.compile(r"[;!?\n。]|\.(?=\s|$)")
 _FALLS = re.compile(
     r"下降|下滑|减少|降低|回落|下跌|跌|缩水|亏损|收窄|\b(?:down|fell|fall(?:en)?|decreased?|dropped|declined?|loss)\b"
@@ -133,10 +136,10 @@ class _Prose:
     def _clause(self, start: int, end: int) -> Iterator[Figure]:
         marks = self.marks
         words = marks.text[start:end]
-        inside = [one for one in marks.amounts if start <= one.start < end]
-        named = [one for one in marks.metrics if start <= one.start < end]
-        entities = [one for one in marks.entities if start <= one[0] < end]
-        spans = [one for one in marks.periods if start <= one.start < end]
+        inside = _within(marks.amounts, start, end, attrgetter("start"))
+        named = _within(marks.metrics, start, end, attrgetter("start"))
+        entities = _within(marks.entities, start, end, itemgetter(0))
+        spans = _within(marks.periods, start, end, attrgetter("start"))
         self._supposed = self._supposed or _IF.search(words) is not None
         if self._supposed and self._sure:  # what would be, or should be, is no statement
             inside = []
@@ -226,6 +229,11 @@ class _Prose:
         books = [one.id for one in spans if "-" not in one.id and "M" not in one.id]
         if books or (len(told) == 1):
             self.period = (books or told)[-1]
+
+
+def _within(marks: Sequence[T], start: int, end: int, place: Callable[[T], int]) -> Sequence[T]:
+    """The marks of a stretch, which are in the order of the text."""
+    return marks[bisect_left(marks, start, key=place) : bisect_left(marks, end, key=place)]
 
 
 def states(figure: Figure) -> bool:
