@@ -245,7 +245,7 @@ def measure(name: str, data: Path, show: int) -> dict[str, object] | None:
 def table(found: list[dict[str, object]]) -> str:
     """The figures as Markdown."""
     lines = [
-        "| dialogues | turns | rows | preferences | holdings | conclusions | corrections | useless | share | why |",
+        "| dialogues | turns | rows | preferences | holdings | conclusions | tastes and corrections | useless | share | why |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---|",
     ]
     for one in found:
