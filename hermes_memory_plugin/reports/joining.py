@@ -13,7 +13,7 @@ _HYPHENATED = re.compile(r"[^\W\d_]{2}-$")
 _LOWER = re.compile(r"^[a-zà-öø-ÿ]{2}")
 # Words that keep their hyphen when a line ends behind it: "year-on-year", "long-term".
 _KEEPS = re.compile(
-    r"(?:^|[^\w])(?:\w+-)+$|(?:^|\W)(?:self|non|pre|post|long|short|mid|high|low|year|quarter|month|day|on|in|well|cross|full|half|over|ex|co|all|one|two|three|first|second|third|best|cost|cash|year|buy|sell)-$",
+    r"(?:^|\W)\w+(?:-\w+)+-$|(?:^|\W)(?:self|non|pre|post|long|short|mid|high|low|year|quarter|month|day|on|in|well|cross|full|half|over|ex|co|all|one|two|three|first|second|third|best|cost|cash|year|buy|sell)-$",
     re.IGNORECASE,
 )
 _BROKEN_NUMBER = re.compile(rf"\d[,，]\n\d{{3}}(?!\d)|[{WIDE}][^\n]{{0,20}}\d\.\n\d")

@@ -32,7 +32,7 @@ _MONEY = r"人民币|RMB|CNY|HK\$|HKD|US\$|USD|[$¥￥]"
 _TARGET = re.compile(
     rf"(?:(?:合理)?目标价(?:格|位)?|(?:12[- ]?(?:month|m) )?(?:target price|price target|\bTP\b))\s*"
     rf"(?P<unit>[（(]\s*[^（()）]{{1,12}}\s*[)）])?[^\d\n。；;|]{{0,14}}?(?P<bar>\|)?\s*(?P<money>{_MONEY})?\s?(?P<value>{_NUMBER})(?P<after>\s?(?:港元|港币|美元|元|HKD|USD|RMB|[-–~至到]\s?\d|%|％|倍|x|年|月|个月)?)"
-    rf"(?P<more>[^。；;|\n]{{0,24}})",
+    rf"(?=(?P<more>[^。；;|\n]{{0,24}}))",
     re.IGNORECASE,
 )
 _RAISED = re.compile(
