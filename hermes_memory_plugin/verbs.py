@@ -14,15 +14,15 @@ from hermes_memory_hookspecs import Fact, Owner, ReportDocument, Session, ToolTr
 from hermes_memory_plugin.errors import HermesMemoryError, NotFound
 from hermes_memory_plugin.layers import facts, log
 from hermes_memory_plugin.layers.log import Half
-from hermes_memory_plugin.layers.persona import PersonaRefused
 from hermes_memory_plugin.recall.markdown import note_record, scene_record
 from hermes_memory_plugin.store.ids import is_ulid, new_ulid
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.layers.history import Version
+    from hermes_memory_plugin.layers.trash import Discarded
     from hermes_memory_plugin.recall.answer import Recall
-    from hermes_memory_plugin.recall.index_row import Row
     from hermes_memory_plugin.upkeep.competences import Competences
+    from hermes_memory_plugin.upkeep.forgetting import Forgotten
     from hermes_memory_plugin.upkeep.mirror import Mirror
     from hermes_memory_plugin.upkeep.provenance import Answer, Provenance
 
@@ -131,43 +131,45 @@ class Verbs(Parts):
         owner: Owner | None = None,
         by: str = "",
         why: str = "",
+        everywhere: bool = False,
     ) -> list[str]:
         """Make the row of that id, handle or exact title unfindable at once; returns the ids. A query is no title.
 
         Raises NotFound when the owner has no such row. `dry_run` only returns what would go.
         """
-        rows = self.reader.named(id_or_title, self.keys(owner))
-        if not rows:
-            raise NotFound(id_or_title, "Look it up first: `recall` shows handles; a query is not a title.")
-        theirs = next((row for row in rows if row.layer == "L3"), None)
-        if theirs is not None:
-            file = self.persona.folder / str(theirs.extra.get("file") or "MEMORY.md")
-            raise PersonaRefused(
-                file, "this entry is Hermes' own; its memory tool removes it, and recall follows"
-            )
-        ids, never = self._with_what_it_stated(rows)
-        if not dry_run:
-            for row in rows:
-                self._remove_file(row.extra.get("path", ""))
-                if row.layer == "L0":
-                    self._remove_copies(row)
-            key = (owner or Owner()).key
-            # What was told of these conversations after a compaction has their words in it.
-            told = sorted({(row.owner, row.session) for row in rows if row.layer == "L0" and row.session})
-            self._journal.append(
-                "forget", {"ids": [*ids, *never], "by": by or key, "why": why, "told": told}, owner=key
-            )
-            self._wrote()
-            if any(row.layer in ("L0", "L1") for row in rows):
-                self.drafts.files.without(rows)
-        return ids
+        found = self.forgetting(
+            id_or_title, dry_run=dry_run, owner=owner, by=by, why=why, everywhere=everywhere
+        )
+        return list(found.ids)
+
+    def forgetting(
+        self,
+        id_or_title: str,
+        *,
+        dry_run: bool = False,
+        owner: Owner | None = None,
+        by: str = "",
+        why: str = "",
+        everywhere: bool = False,
+    ) -> Forgotten:
+        """`forget`, with an account of what followed and of what this memory cannot reach.
+
+        `everywhere` also takes it out of Hermes' MEMORY.md and USER.md, and forgets the turns and calls that say the same.
+        """
+        from hermes_memory_plugin.upkeep import forgetting
+
+        return forgetting.forget(
+            self, id_or_title, owner=owner, dry_run=dry_run, by=by, why=why, everywhere=everywhere
+        )
 
     def restore(self, name: str, *, owner: Owner | None = None) -> str:
-        """Bring a forgotten note or scene back from the trash, by title, id or file; returns its id, which is the one it had.
+        """Bring something forgotten back from the trash, by title, id or file; returns its id, for a note or scene the one it had.
 
         Raises NotFound when the owner forgot nothing of that name within the last 30 days.
         """
         found = self.notes.trash.find(name, self.keys(owner))
+        if found.folder == "facts":
+            return self._restore_fact(found)
         kind = "scene" if found.folder == self.scenes.folder.name else "note"
         if kind == "scene":
             scene = self.scenes.restore(found)
@@ -178,6 +180,14 @@ class Verbs(Parts):
         self._journal.append(kind, record, owner=note.owner.key)
         self._wrote()
         return note.id
+
+    def _restore_fact(self, found: Discarded) -> str:
+        """A forgotten fact comes back under an id of its own: what was forgotten by the old one stays so."""
+        record = self.notes.trash.kept(found) | {"id": new_ulid()}
+        self._journal.append("fact", record, owner=found.owner)
+        found.path.unlink(missing_ok=True)
+        self._wrote()
+        return str(record["id"])
 
     def candidates(self, query: str, *, owner: Owner | None = None, limit: int = 10) -> list[str]:
         """Ids a person could mean with `query`, best first: the preview before a `forget`."""
@@ -428,15 +438,6 @@ class Verbs(Parts):
         self._wrote()
         return note.id
 
-    def _with_what_it_stated(self, rows: list[Row]) -> tuple[list[str], list[str]]:
-        """(the ids of rows and of the facts their turns stated, the ids of those that are still to be made)."""
-        from hermes_memory_plugin.upkeep.dialogue import ids_of
-
-        derived = [(row.owner, one) for row in rows if row.kind == "turn" for one in ids_of(row.id)]
-        rows += [row for owner, one in derived if (row := self.reader.index.find(one, {owner})) is not None]
-        ids = [row.id for row in rows]
-        return ids, [one for _, one in derived if one not in ids]
-
     def _remove_file(self, relative: str) -> None:
         if not relative:
             return
@@ -449,11 +450,6 @@ class Verbs(Parts):
             scene = self.scenes.read(path)
             if scene:
                 self.scenes.remove(scene)
-
-    def _remove_copies(self, row: Row) -> None:
-        from hermes_memory_plugin.upkeep import handover
-
-        handover.forget(self, row)
 
     def _fact(self, fact: Fact, **changes: Any) -> Fact:
         for name in ("as_of", "expires_at", "created_at"):

@@ -133,20 +133,27 @@ def recall(state: State, question: str, mode: str, limit: int | None, now: datet
 @common
 @click.argument("id_or_title")
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@click.option(
+    "--everywhere",
+    is_flag=True,
+    help="Also out of Hermes' MEMORY.md and USER.md (after a backup), and the turns and calls that say the same.",
+)
 @click.option("--why", default="", help="Kept beside the deletion.")
 @verb_state
-def forget(state: State, id_or_title: str, dry_run: bool, why: str) -> None:
+def forget(state: State, id_or_title: str, dry_run: bool, everywhere: bool, why: str) -> None:
     """Make a row unfindable, by id, handle or exact title. Anything else is a query: its matches are only shown."""
     from hermes_memory_plugin.errors import NotFound
 
     with state.memory() as memory:
         try:
-            gone = memory.forget(id_or_title, dry_run=dry_run, owner=state.owner, why=why)
+            done = memory.forgetting(
+                id_or_title, dry_run=dry_run, owner=state.owner, why=why, everywhere=everywhere
+            )
         except NotFound as missing:
             found = memory.recall(id_or_title, mode="explicit", owner=state.owner, limit=10)
             items = [item_view(memory, item) for item in found.items]
             others = {} if items else elsewhere(memory, state.owner)
-            said = str(missing)
+            said, done = str(missing), None
         else:
             items, others, said = [], {}, ""
 
@@ -154,7 +161,16 @@ def forget(state: State, id_or_title: str, dry_run: bool, why: str) -> None:
         from hermes_memory_plugin.cli.output import one_line, table
 
         if gone_ids:
+            assert done is not None
             out.print(f"{'Would forget' if dry_run else 'Forgotten'}: {', '.join(gone_ids)}.")
+            if done.entries:
+                out.print(f"Removed from Hermes' files: {len(done.entries)} entries (backup: {done.backup}).")
+            if done.shaken:
+                out.print(
+                    f"Conclusions that rested on it now say that their basis changed: {', '.join(done.shaken)}."
+                )
+            for place in done.unreached:
+                out.print(f"  · {one_line(place, 300)}", markup=False, style="dim")
         elif items:
             out.print("Nothing was forgotten. Did you mean one of these? Forget it by its handle:")
             table(
@@ -165,10 +181,11 @@ def forget(state: State, id_or_title: str, dry_run: bool, why: str) -> None:
         else:
             out.print(f"{one_line(said).rstrip('.')}{_others(others)}")
 
-    gone_ids = [] if said else gone
+    gone_ids = list(done.ids) if done is not None else []
     state.show(
         {"forgotten": [] if dry_run else gone_ids, "would_forget": gone_ids if dry_run else [], "candidates": items,
-         "owners_with_rows": others},
+         "owners_with_rows": others, "basis_changed": done.shaken if done else (), "removed_entries": done.entries if done else (),
+         "unreached": done.unreached if done else ()},
         page,
         code=OK if gone_ids else NOTHING,
     )  # fmt: skip

@@ -1,24 +1,27 @@
-"""Forgotten Markdown files: kept for a while, where nothing finds them, and brought back only on request."""
+"""Forgotten Markdown files, and facts: kept for a while, where nothing finds them, and brought back only on request."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import os
 import re
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from hermes_memory_plugin.errors import NotFound
 from hermes_memory_plugin.layers import front
-from hermes_memory_plugin.store.files import astray, private_folder
+from hermes_memory_plugin.store.files import astray, atomic_write, private_folder
 
 GRACE = timedelta(days=30)
 """How long a forgotten file can be restored."""
 
-_NAME = re.compile(r"(\d{8}T\d{12}Z)_(notes|scenarios)_(.+\.md)")
+_NAME = re.compile(r"(\d{8}T\d{12}Z)_(notes|scenarios|facts)_(.+\.md)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,27 @@ class Trash:
         except FileNotFoundError:
             return None
         return self._read(target)
+
+    def keep(self, id: str, owner: str, title: str, record: Mapping[str, Any]) -> None:
+        """Keep what a forgotten fact said; it has no file of its own."""
+        if astray(self.folder):
+            raise OSError(errno.ELOOP, "it is a symbolic link that leaves the memory", str(self.folder))
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+        name = f"{stamp}_facts_{hashlib.sha256(id.encode('utf-8', 'replace')).hexdigest()[:16]}.md"
+        head = {"id": id, "title": title, "owner": owner}
+        lines = [f"{field}: {json.dumps(value, ensure_ascii=False)}" for field, value in head.items()]
+        body = json.dumps(dict(record), ensure_ascii=False, default=str)
+        atomic_write(self.folder, name, "\n".join(["---", *lines, "---", "", body, ""]))
+
+    def kept(self, found: Discarded) -> dict[str, Any]:
+        """The record of a forgotten fact. Raises NotFound when its file cannot be read any more."""
+        try:
+            record = json.loads(front.split(found.path.read_text(encoding="utf-8")).body)
+        except (OSError, ValueError):
+            record = None
+        if not isinstance(record, dict):
+            raise NotFound(found.name, "Its file in the trash cannot be read any more.")
+        return record
 
     def __iter__(self) -> Iterator[Discarded]:
         """What can be restored, newest first."""

@@ -53,6 +53,7 @@ def shown_line(
     later: str = "",
     replaces: str = "",
     contradicts: str = "",
+    shaken: bool = False,
     length: int = FACT_LENGTH,
 ) -> block.Line:
     """How a row stands in the block."""
@@ -65,6 +66,7 @@ def shown_line(
         later=later,
         replaces=replaces,
         contradicts=contradicts,
+        shaken=shaken,
     )
 
 

@@ -51,6 +51,7 @@ _STATE = {
     "expired": {"zh": "已过期", "en": "expired"},
 }
 _REPLACES = {"zh": "取代", "en": "replaces"}
+_SHAKEN = {"zh": "依据已变", "en": "basis changed"}
 _CONTRADICTS = {"zh": "与 {other} 矛盾", "en": "contradicts {other}"}
 
 
@@ -66,6 +67,8 @@ class Line:
     later: str = ""
     replaces: str = ""
     contradicts: str = ""
+    shaken: bool = False
+    """Whether something it rested on was forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,8 @@ def line(item: Line, language: str) -> str:
         notes.append(f"{_REPLACES[language]} {item.replaces}")
     if item.contradicts:
         notes.append(_CONTRADICTS[language].format(other=item.contradicts))
+    if item.shaken:
+        notes.append(_SHAKEN[language])
     shown = f" ({'; '.join(notes)})" if notes else ""
     return f"- [{harmless(item.handle)}] {harmless(item.text)}{shown}"
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.recall.reader import Reader
     from hermes_memory_plugin.settings import Settings
 
-_QUOTE = re.compile("[“\"](.+)[”\"]")
+_QUOTE = re.compile('[“"](.+)[”"]')
 NOTE_AUTOMATIC, NOTE_EXPLICIT, LOG_LENGTH = 500, 2_000, 500
 PATIENCE = 20.0
 """Seconds a caller who is no running turn gives an encoder to load and to answer."""
@@ -220,6 +220,7 @@ class Recaller:
         self, one: Candidate, keys: frozenset[str] | None, *, explicit: bool = False, replaces: str = ""
     ) -> Picked:
         row = one.row
+        shaken = bool(row.extra.get("basis_changed"))
         item = Recalled(
             id=row.id,
             layer=row.layer,  # type: ignore[arg-type]
@@ -227,7 +228,7 @@ class Recaller:
             source=str((row.extra.get("call") and row.source) or row.source),
             as_of=moment(row.as_of),
             score=round(one.score, 4),
-            reasons=tuple(dict.fromkeys(one.reasons)),
+            reasons=tuple(dict.fromkeys((*one.reasons, *(("basis changed",) if shaken else ())))),
             state=one.state,  # type: ignore[arg-type]
         )
         length = NOTE_EXPLICIT if explicit else NOTE_AUTOMATIC
@@ -240,6 +241,7 @@ class Recaller:
             later=_later(one.later) if one.later is not None else "",
             replaces=replaces,
             contradicts=index.handle(one.contradicts) if one.contradicts is not None else "",
+            shaken=shaken,
             length=length,
         )
         return Picked(item, line)

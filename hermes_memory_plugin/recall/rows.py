@@ -93,6 +93,7 @@ class Rows:
                             "currency",
                             "title",
                             "tool_call_id",
+                            "basis_changed",
                             "turn",
                             "topics",
                             "digest",

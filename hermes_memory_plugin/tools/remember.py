@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hermes_memory_hookspecs import Owner
 from hermes_memory_plugin.errors import NotFound
 from hermes_memory_plugin.tools.base import Caller, Refused, Tool, plain, text
 
@@ -142,7 +143,7 @@ def _forget(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
     if not wanted:
         raise Refused("forget needs the exact title or the id of a record")
     try:
-        gone = caller.memory().forget(wanted, owner=caller.session.owner, why="remember tool")
+        gone = caller.memory().forgetting(wanted, owner=caller.session.owner, why="remember tool")
     except NotFound:
         found = (
             caller.memory()
@@ -165,7 +166,12 @@ def _forget(caller: Caller, arguments: Mapping[str, Any]) -> dict[str, Any]:
             ],
             "message": "Nothing was forgotten: this is no title or id. Ask the user which of these, then forget it by its id.",
         }
-    return {"status": "forgotten", "ids": gone}
+    return {
+        "status": "forgotten",
+        "ids": list(gone.ids),
+        # Hermes' own files and history are the machine's, not this chat's.
+        "not_reached": list(gone.unreached) if caller.session.owner.key == Owner().key else [],
+    }
 
 
 def _index(caller: Caller) -> list[str]:

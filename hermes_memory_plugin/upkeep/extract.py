@@ -91,8 +91,13 @@ class Extraction:
     def take(self, records: Sequence[Record], tally: Tally) -> None:
         """Journal the facts these records state, and count."""
         found: list[tuple[str, dict[str, Any], str, str | None, int | None]] = []
+        forgotten = {
+            str(one) for record in records if record.kind == "forget" for one in record.data.get("ids") or ()
+        }
         for record in records:
             if record.kind != "trace" or (record.data.get("status") or "ok") != "ok":
+                continue
+            if str(record.data.get("id") or record.id) in forgotten:
                 continue
             trace = log.trace_of({**record.data, "owner": record.owner, "at": record.at})
             stated = [as_json(fact) for fact in self.facts_of(trace)]

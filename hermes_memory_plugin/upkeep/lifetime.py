@@ -25,10 +25,54 @@ if TYPE_CHECKING:
 Class = Literal["", "quote", "multiple", "quarterly", "annual", "opinion"]
 
 _QUOTES = frozenset(
-    ["price", "change_pct", "turnover", "volume", "northbound", "nav", "close", "open", "high", "low", "pre_close", "last", "pct_chg", "vol", "amount", "turnover_rate", "amplitude", "涨跌额", "振幅", "换手率", "成交量", "成交额", "涨跌幅", "最新价", "今开", "最高", "最低", "昨收"]
+    [
+        "price",
+        "change_pct",
+        "turnover",
+        "volume",
+        "northbound",
+        "nav",
+        "close",
+        "open",
+        "high",
+        "low",
+        "pre_close",
+        "last",
+        "pct_chg",
+        "vol",
+        "amount",
+        "turnover_rate",
+        "amplitude",
+        "涨跌额",
+        "振幅",
+        "换手率",
+        "成交量",
+        "成交额",
+        "涨跌幅",
+        "最新价",
+        "今开",
+        "最高",
+        "最低",
+        "昨收",
+    ]
 )
 _MULTIPLES = frozenset(
-    ["pe", "pb", "ps", "peg", "ev_ebitda", "dividend_yield", "market_cap", "pe_ttm", "ps_ttm", "dv_ratio", "dv_ttm", "total_mv", "circ_mv", "pcf"]
+    [
+        "pe",
+        "pb",
+        "ps",
+        "peg",
+        "ev_ebitda",
+        "dividend_yield",
+        "market_cap",
+        "pe_ttm",
+        "ps_ttm",
+        "dv_ratio",
+        "dv_ttm",
+        "total_mv",
+        "circ_mv",
+        "pcf",
+    ]
 )
 _OPINIONS = frozenset({"target_price", "rating"})
 _AGELESS = frozenset({"preference", "holding", "competence"})

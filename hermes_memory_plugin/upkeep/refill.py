@@ -29,7 +29,7 @@ _TYPED = ("subject", "metric", "period", "unit", "basis", "holder", "currency", 
 def facts(index: Index) -> Iterator[Item]:
     """Every fact of the index, of any state, as the record it once was."""
     for row in index.scan(None, now_us=_now(), layers=("L1",), states=_EVERY, newest_first=False):
-        yield "fact", _fact(row), row.owner, None, None
+        yield "fact", fact_of(row), row.owner, None, None
 
 
 def log(index: Index) -> Iterator[Item]:
@@ -67,7 +67,8 @@ def _call(row: Row) -> dict[str, Any]:
     return data
 
 
-def _fact(row: Row) -> dict[str, Any]:
+def fact_of(row: Row) -> dict[str, Any]:
+    """The fact as the index shows it."""
     fields: dict[str, Any] = {
         "id": row.id,
         "kind": row.kind,

@@ -95,7 +95,7 @@ def apply(memory: Memory, *, owner: Owner | None = None) -> Plan:
         found = _plan(memory, pages)
         if not found.moving:
             return found
-        stamp = _back_up(memory, pages)
+        stamp = back_up(memory, pages)
         moved = [_store(memory, move, owner or Owner()) for move in found.moving]
         kept = {
             target: [
@@ -144,7 +144,7 @@ def restore(memory: Memory, name: str = "") -> list[str]:
                     f"with its {len(moves)} entries back it would hold {size:,} characters and Hermes allows "
                     f"{pages[target].limit:,}. Make room first; the backup is {folder}",
                 )
-        _back_up(memory, pages, suffix="-before-restore")
+        back_up(memory, pages, suffix="-before-restore")
         for target in {move.target for move in moves}:
             entries, as_it_was = wanted[target]
             memory.persona.write(replace(pages[target], limit=10**9) if as_it_was else pages[target], entries)
@@ -267,12 +267,13 @@ def _merged(page: Pages, wrote: Sequence[str], moves: Sequence[Move], folder: Pa
     mine = [move.entry for move in moves if move.target == page.target]
     if list(page.entries) == list(wrote):
         saved = folder / FILES[page.target]
-        text = saved.read_text(encoding="utf-8", errors="replace") if saved.is_file() else ""
+        text = saved.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n") if saved.is_file() else ""
         return entries_of(text), True
     return list(dict.fromkeys((*page.entries, *mine))), False
 
 
-def _back_up(memory: Memory, pages: dict[Target, Pages], suffix: str = "") -> str:
+def back_up(memory: Parts, pages: dict[Target, Pages], suffix: str = "") -> str:
+    """Copy Hermes' files as they are; returns the name of the copy."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ") + suffix
     for target in TARGETS:
         try:
