@@ -33,6 +33,7 @@ def main() -> None:
     for count, line in enumerate(sys.stdin.buffer, start=1):
         request = json.loads(line)
         limit_time(limits)
+        spent = False
         try:
             report = read(
                 Path(request["path"]),
@@ -43,7 +44,8 @@ def main() -> None:
             )
         except MemoryError:
             report = too_much_memory(limits)
-        spent = count >= _MOST_FILES or peak_memory() > limits.memory_bytes // 2
+            spent = True
+        spent = spent or count >= _MOST_FILES or peak_memory() > limits.memory_bytes // 2
         _send(out, {"report": report.as_json(), "spent": spent})
 
 

@@ -54,6 +54,7 @@ class Worker:
         self.limits = limits or Limits()
         self._process: subprocess.Popen[bytes] | None = None
         self._rest = b""
+        self._reading = False
         self._closed = False
 
     def __enter__(self) -> Worker:
@@ -72,10 +73,17 @@ class Worker:
     ) -> ReadReport:
         """Read one file; see `read_report`."""
         began = time.monotonic()
-        report = _by_others(path, hooks) or self._read(path, password, on_page, plain=False)
-        if report is None:
-            # pdfium runs native code on hostile bytes; the other reader is slow, and cannot crash.
-            report = self._read(path, password, on_page, plain=True)
+        report = _by_others(path, hooks)
+        self._reading = True
+        try:
+            report = report or self._read(path, password, on_page, plain=False)
+            if report is None:
+                # pdfium runs native code on hostile bytes; the other reader is slow, and cannot crash.
+                report = self._read(path, password, on_page, plain=True)
+        finally:
+            self._reading = False
+            if self._closed:
+                self._stop()
         if report is None:
             report = ReadReport("broken", "the reader died over it twice")
         return replace(report, seconds=time.monotonic() - began)
@@ -83,7 +91,11 @@ class Worker:
     def close(self) -> None:
         """End the process. A read under way on another thread ends as broken."""
         self._closed = True
-        self._stop()
+        process = self._process
+        if self._reading and process is not None:
+            process.kill()  # who reads from it cleans up
+        else:
+            self._stop()
 
     def _read(
         self, path: Path, password: str | None, on_page: OnPage | None, *, plain: bool

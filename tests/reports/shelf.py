@@ -64,7 +64,7 @@ def words(count: int) -> bytes:
 
 def bomb(megabytes: int) -> bytes:
     """A PDF of a few kilobytes whose page unpacks to so many megabytes."""
-    squeeze = zlib.compressobj(9)
-    parts = [squeeze.compress(b"q " * (1 << 19)) for _ in range(megabytes)]
+    squeeze = zlib.compressobj(1)
+    parts = [squeeze.compress(b" " * (1 << 20)) for _ in range(megabytes)]
     once = b"".join([*parts, squeeze.flush()])
     return pdf(zlib.compress(once, 9), filters=b"/FlateDecode /FlateDecode")
