@@ -15,6 +15,8 @@ _HYPHENS = {"\x02": "-", "\ufffe": "-", "\xad": "-"}
 """What readers give for a hyphen at the end of a line."""
 _LIGATURES = "filt"
 """Letters that one glyph may hold twice, all of them in its box."""
+_SAMPLE = 300
+"""Characters from both ends of a page that say which way its text runs."""
 UNKNOWN = "\ufffd"
 _SPACES = frozenset(
     " \t\r\n\x0b\x0c\xa0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u3000\u200b\ufeff\x00"
@@ -100,11 +102,15 @@ def _shown(placed: list[_Placed], box: tuple[float, float, float, float], rotati
     width, height = right - left, high - low
     if turn % 2:
         width, height = height, width
+    if turn == 0:
+        upright = [
+            Glyph(_HYPHENS.get(char, char), x0 - left, x1 - left, high - top, high - bottom, spaced)
+            for char, x0, x1, bottom, top, spaced in placed
+        ]
+        return Sheet(width, height, upright)
     glyphs = []
     for char, x0, x1, bottom, top, spaced in placed:
-        if turn == 0:
-            shown = (x0 - left, x1 - left, high - top, high - bottom)
-        elif turn == 1:
+        if turn == 1:
             shown = (bottom - low, top - low, x0 - left, x1 - left)
         elif turn == 2:
             shown = (right - x1, right - x0, bottom - low, top - low)
@@ -117,7 +123,8 @@ def _shown(placed: list[_Placed], box: tuple[float, float, float, float], rotati
 def _turn(placed: list[_Placed]) -> int:
     """Quarter turns that bring text which runs up or down the page to run across it."""
     up = down = across = 0
-    for before, after in pairwise(placed):
+    sample = placed if len(placed) < 2 * _SAMPLE else placed[:_SAMPLE] + placed[-_SAMPLE:]
+    for before, after in pairwise(sample):
         size = max(before[2] - before[1], before[4] - before[3])
         dx, dy = after[1] - before[1], after[3] - before[3]
         if after[5] or abs(dx) + abs(dy) > 1.5 * size:
