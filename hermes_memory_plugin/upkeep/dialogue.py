@@ -102,6 +102,7 @@ class Dialogue:
 
         data = record.data
         user, answer = str(data.get("user") or "")[:_LONGEST], str(data.get("assistant") or "")
+        user = user.removeprefix(f"[{data.get('speaker')}]").strip()  # in a group the host names who speaks
         said = list(dialogue_rules.read(own_words.sentences(user))) if dialogue_rules.may_state(user) else []
         concluded = []
         if _CONCLUDES.search(answer):

@@ -37,7 +37,7 @@ FILL = (
     r"|顺便(?:说一?下)?|补充一[下点]|先说[好明清]楚?|跟你说一?下?|告诉你|提醒你?(?:一下)?|说明一下|再说一遍|强调一下|我的?(?:规矩|规则|原则|纪律|偏好|习惯|要求|底线)(?:是|就是)?|规矩|规则|原则|纪律|偏好|要求|底线|习惯)[:：,，\s]*"
 )
 _POINTS = re.compile(
-    r"^(?:的|了|着|过|这|那|它|他|她|你|此|其|该|一下|下|看|吧|呢|啊|嘛|就|行|好|个|些|点|多|太多|也|都|再|什么|别的|其他的?|上面|前面|这些?|那些?|it|that|this|them|these|those|him|her|you|one|so|there|anything|everything|something|nothing|much|a lot|either|enough|any|more|all|again|here)(?:[们个些只家样种份段张篇条支边里样么]?(?:的|了|吧|就行|就好|即可|一下)?)?$"
+    r"^(?:这么|那么)|^(?:的|了|着|过|这|那|它|他|她|你|此|其|该|一下|下|看|吧|呢|啊|嘛|就|行|好|个|些|点|多|太多|也|都|再|什么|别的|其他的?|上面|前面|这些?|那些?|it|that|this|them|these|those|him|her|you|one|so|there|anything|everything|something|nothing|much|a lot|either|enough|any|more|all|again|here)(?:[们个些只家样种份段张篇条支边里样么]?(?:的|了|吧|就行|就好|即可|一下)?)?$"
     r"|^(?:这|那|此|该|它|他|她|你)(?:[个些只家种份段张篇条支本件位次句]|们|的|是|样|里|边)|^(?:this|that|these|those|it|them|him|her|his|their|its|your|you|he|she|they)\b",
     re.IGNORECASE,
 )

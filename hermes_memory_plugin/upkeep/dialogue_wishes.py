@@ -28,7 +28,7 @@ _BACKWARDS = re.compile(
     rf"^(?:{FILL})*(?:{ME})?对(?P<b_what>[\u3400-\u9fffA-Za-z0-9]{{2,12}}?)(?:{_EVER}|{_ADVERB})*(?:不感兴趣|没有?兴趣)$|^(?:{FILL})*(?P<what>[\u3400-\u9fffA-Za-z0-9]{{1,12}}?)(?:{ME})?(?:{_EVER}|{_ADVERB})*(?P<verb>(?:不|别|不要)(?:再|给我)?(?:碰|沾|推荐|买|考虑|追|做|看)(?:了)?)$"
 )
 _ONLY = re.compile(
-    rf"{_AHEAD}只(?:能|想)?(?:看|买|投资|投|做|用|关注|考虑|持有|配置|吃|喝|接受|认|推荐|碰|信|选)(?![是见好有能剩到过了]){_THING}$"
+    rf"{_AHEAD}只(?:能|想)?(?:看|买|投资|投|做|用|关注|考虑|持有|配置|吃|喝|接受|认|推荐|碰|信|选)(?![是见好有能剩到过了得]){_THING}$"
 )
 _PREFERS = re.compile(
     rf"{_AHEAD}(?:很|最|更|比较|特别|非常|偏|主要)?(?:偏好|喜欢|习惯(?:用|看|于)?(?!了)|优先(?:看|用|选)|偏爱|爱看|爱用|看重|(?<=比较|主要|特别|非常)(?:关注|在意|重视)|(?<=最|很|更)(?:关注|在意|重视)){_THING}$"
@@ -78,7 +78,7 @@ _EN_RULES = (
     re.compile(rf"^{SAY}(?:i|we)\s+(?P<stance>only|never|always|don't(?: ever)?|do not|won't|will never|will not|refuse to)\s+(?:ever\s+)?(?P<what>(?:{_DO})\s+\S.{{1,}})$", re.IGNORECASE),
     re.compile(rf"^{SAY}(?:i|we)\s+(?:really |strongly |generally |usually |always |much )?(?P<stance>prefer|avoid|hate|can't stand|cannot stand|dislike|steer clear of|stay away from|stick (?:to|with)|am allergic to|don't like|do not like)\s+(?P<what>\S.{{2,}})$", re.IGNORECASE),
     re.compile(rf"^{SAY}(?:i'm|i am)\s+(?P<stance>allergic to|vegetarian|vegan|lactose|gluten|colou?r-?blind)(?P<what>.*)$", re.IGNORECASE),
-    re.compile(rf"^{SAY}(?P<stance>no|only)\s+(?P<what>(?:[a-z][a-z &-]{{2,30}} )?(?:stocks?|shares|companies|names|funds|etfs|bonds|options|emojis?|crypto|futures|leverage|derivatives))(?: for me)?(?: please)?$", re.IGNORECASE),
+    re.compile(rf"^{SAY}(?P<stance>no|only)\s+(?P<what>(?:[a-z][a-z &-]{{2,30}} (?:stocks?|shares|companies|names|funds|etfs|bonds)|options|emojis?|crypto|futures|leverage|derivatives))(?: for me)?(?: please)?$", re.IGNORECASE),
     re.compile(rf"^{SAY}(?P<stance>my|our)\s+(?P<what>(?:preferred|default|usual)\s+[a-z ]{{3,20}}|(?:rule|policy|limit|risk tolerance|stop[- ]loss|position limit|time horizon|investment horizon|max(?:imum)? drawdown|house style|style)(?: for [a-z ]{{2,20}})?)\s+(?:is|are)\s+(?P<rest>\S.{{1,}})$", re.IGNORECASE),
     re.compile(rf"^{SAY}(?:you can |please )?(?P<stance>call me)\s+(?P<what>[A-Z][\w.-]{{1,20}})$"),
 )  # fmt: skip
@@ -160,7 +160,10 @@ def _stance(plain: str, ruled: bool = False) -> tuple[str, str]:
         what = match["what"] or match["b_what"]
         if _thing(what) and not OTHERS.search(what):
             return "avoid", what
-    if (match := _ONLY.match(plain)) and _thing(match["what"]):
+    match = _ONLY.match(plain)
+    # 只看高股息 alone may be of the question at hand; who says 我 or 以后 means it.
+    meant = match and (ruled or match["me"] or re.search(_EVER, match["ever"] or ""))
+    if match and meant and _thing(match["what"]):
         return "only", match["what"]
     return "", ""
 

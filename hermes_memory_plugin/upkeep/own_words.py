@@ -18,6 +18,8 @@ _FENCED = re.compile(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL)
 _TAGGED = re.compile(r"<([a-z][\w-]*)(?: [^<>]*)?>.*?</\1>|<[a-z/][^<>]{0,200}>", re.DOTALL | re.IGNORECASE)
 _QUOTED = re.compile(r"“[^”]*”|「[^」]*」|『[^』]*』|‘[^’]*’|《[^》]*》|(?<![\w\"])\"[^\"\n]*\"")
 _SHORT_QUOTE = 6
+_SPOKEN = re.compile(r"\s*\"([^\"]+)\"\s*")
+"""How Hermes hands over what a voice message said: all of it in straight quotation marks."""
 _FOREIGN_LINE = re.compile(
     r"^\s*(?:>|\||#\s|\$\s|%\s|at\s|\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\[?\d{1,2}:\d\d|https?://|@|\t|---|===|\+\+\+|[{}\[\]])"
 )
@@ -84,7 +86,8 @@ class Sentence:
 
 def sentences(message: str) -> list[Sentence]:
     """The user's own statements in a message; [] for one that is a joke or somebody else's text. Never raises."""
-    text = _TAGGED.sub("\n", _FENCED.sub("\n", message))
+    spoken = _SPOKEN.fullmatch(message)
+    text = _TAGGED.sub("\n", _FENCED.sub("\n", spoken[1] if spoken else message))
     if _JOKE.search(text):
         return []
     begins = _PASTE_BEGINS.search(simplified(text))

@@ -108,7 +108,9 @@ def test_subject_identity(talk: Talk) -> None:
     assert talk.texts() == [] and talk.texts(owner=BOB) == ["我不碰银行股"]
     talk.say("我不碰地产股", owner=GROUP, speaker="老王")
     talk.say("我不碰地产股", owner=GROUP, speaker="小李")
-    assert talk.texts(owner=GROUP) == ["老王：我不碰地产股", "小李：我不碰地产股"]
+    talk.say("[小李] 我只看高股息", owner=GROUP, speaker="小李")
+    talk.say("[老王] 我只看低估值", owner=GROUP, speaker="小李")  # written by hand
+    assert talk.texts(owner=GROUP) == ["老王：我不碰地产股", "小李：我不碰地产股", "小李：我只看高股息"]
 
 
 def test_one_rule_said_twice_is_one_row_and_the_newer(talk: Talk) -> None:
