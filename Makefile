@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 # Another host version for the same tests: make .venv-hermes-0.17.0
 OLD_HERMES := 0.17.0
 
-.PHONY: setup demo test lint format bench old-host clean
+.PHONY: setup demo test slow lint format bench old-host clean
 
 setup: $(VENV)/.ready
 
@@ -19,7 +19,11 @@ demo: $(VENV)/.ready
 
 test: $(VENV)/.ready
 	$(BIN)/python -m pip check
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+
+# What takes longer, and everything the real host does, on both hosts.
+slow: $(VENV)/.ready old-host
+	HERMES_017_PYTHON="$$PWD/.venv-hermes-$(OLD_HERMES)/bin/python" $(BIN)/python -m pytest -n 2 --dist loadfile -m "slow or hermes"
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

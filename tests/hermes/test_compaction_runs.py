@@ -23,7 +23,7 @@ from tests.hermes_env import CURRENT, HermesHost, hosts
 from tests.lab.hermes_lab import SUMMARY_REQUEST, Lab, common_prefix
 from tests.lab.mock_llm import text_of
 
-pytestmark = pytest.mark.hermes
+pytestmark = [pytest.mark.hermes, pytest.mark.slow]
 
 HEAD = "Current agent state:"
 FIRST, SECOND, THIRD, FOURTH, RESUMED = (

@@ -13,7 +13,7 @@ from tests.hermes import story
 from tests.hermes_env import HermesHost, hosts
 from tests.lab.hermes_lab import Lab
 
-pytestmark = pytest.mark.hermes
+pytestmark = [pytest.mark.hermes, pytest.mark.slow]
 
 SAID, PICK, COST = "不碰银行股，成本价1500买的茅台", "推荐几只高股息的股票", "我的茅台成本是多少？"
 PAGE = "看看这个网页怎么说"

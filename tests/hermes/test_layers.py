@@ -16,7 +16,7 @@ from tests.hermes_env import HermesHost, hosts
 from tests.lab.hermes_lab import Lab, last_user
 from tests.lab.mock_llm import Script, last_message, text_of
 
-pytestmark = pytest.mark.hermes
+pytestmark = [pytest.mark.hermes, pytest.mark.slow]
 
 PE, MARGIN, VALUED = "贵州茅台2026Q1的PE多少？", "它的毛利率呢？", "所以估值如何？"
 AGAIN, DELEGATE, NOTE, LOST, HIDDEN = (

@@ -15,7 +15,7 @@ from tests.hermes import story
 from tests.hermes_env import HermesHost, hosts
 from tests.lab.hermes_lab import Lab, last_user
 
-pytestmark = pytest.mark.hermes
+pytestmark = [pytest.mark.hermes, pytest.mark.slow]
 
 QUESTION = "宁德时代的PE是多少？"
 REVIEW = "Review the conversation"

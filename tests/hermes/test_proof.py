@@ -15,7 +15,7 @@ from tests.hermes import story
 from tests.hermes_env import HermesHost, hosts
 from tests.lab.hermes_lab import Lab
 
-pytestmark = pytest.mark.hermes
+pytestmark = [pytest.mark.hermes, pytest.mark.slow]
 
 SPRING, NOW = "贵州茅台当时的估值？", "贵州茅台现在的估值？"
 DOUBT = "你上个月说茅台PE 28倍，怎么算的？"

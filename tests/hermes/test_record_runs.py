@@ -11,7 +11,7 @@ from tests.hermes import story
 from tests.hermes_env import HermesHost, hosts
 from tests.lab.hermes_lab import Lab
 
-pytestmark = pytest.mark.hermes
+pytestmark = [pytest.mark.hermes, pytest.mark.slow]
 
 OPEN, OFF, PAUSED, AFTER = (
     "贵州茅台怎么看",

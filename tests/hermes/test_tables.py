@@ -15,7 +15,7 @@ from tests.hermes import story
 from tests.hermes_env import HermesHost, hosts
 from tests.lab.hermes_lab import Lab
 
-pytestmark = pytest.mark.hermes
+pytestmark = [pytest.mark.hermes, pytest.mark.slow]
 
 FETCH, WIND, LATER = "取一下贵州茅台的每日指标", "用万得再取一遍", "贵州茅台的PE TTM是多少倍？"
 DAY = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%d}"
