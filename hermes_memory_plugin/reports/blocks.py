@@ -36,6 +36,7 @@ _MARKER = re.compile(r"\[Table_\w+\]\s*")
 """Names that broker's templates leave in the text layer."""
 _KEYED = re.compile(r"(?:[^\s：:。，；]{2,16}[：:]|[A-Z][\w ()/%-]{2,24}:)\s?\S")
 """A label and its value, as the facts of a first page stand one below the other."""
+_AXIS = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?[%％]?")
 _TICK = re.compile(r"[-+]?[\d,.]+[%％]?|(?:19|20)\d\d[-/年.]?\d{0,2}(?:[-/月.]\d{0,2})?[日月]?")
 
 
@@ -78,7 +79,7 @@ def _of_column(column: list[Line], body: float) -> Iterator[Block]:
 
 
 def _without_ticks(column: list[Line], body: float) -> list[Line]:
-    """Without the axes of charts: three lines and more of small numbers alone."""
+    """Without the axes of charts: lines of small numbers alone, equally far apart."""
     kept: list[Line] = []
     ticks: list[Line] = []
     for line in [*column, None]:
@@ -90,12 +91,21 @@ def _without_ticks(column: list[Line], body: float) -> list[Line]:
         ):
             ticks.append(line)
             continue
-        if len(ticks) < 3:
+        if not _is_axis(ticks):
             kept.extend(ticks)
         ticks = []
         if line is not None:
             kept.append(line)
     return kept
+
+
+def _is_axis(ticks: Sequence[Line]) -> bool:
+    said = [part for line in ticks for run in line.runs for part in _apart(run.text)]
+    numbers = sorted({float(re.sub(r"[,%％]", "", part)) for part in said if _AXIS.fullmatch(part)})
+    if len(ticks) < 3 or len(numbers) < 4:
+        return False
+    steps = [after - before for before, after in pairwise(numbers)]
+    return max(steps) - min(steps) <= 0.1 * steps[0]
 
 
 def _apart(text: str) -> list[str]:

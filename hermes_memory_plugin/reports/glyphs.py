@@ -179,15 +179,13 @@ def runs(glyphs: Iterable[Glyph]) -> list[Run]:
             and height < 2.5 * size
             and size < 2.5 * height
         )
-        if (
-            same_line
-            and glyph.char == chars[-1]
-            and abs(glyph.x1 - x1) < 0.15 * height
-            and not (glyph.char in _LIGATURES and glyph.x0 == start)
-        ):
+        in_ligature = glyph.char in _LIGATURES and glyph.x0 == start
+        again = same_line and glyph.char == chars[-1] and abs(glyph.x1 - x1) < 0.15 * height
+        if again and not in_ligature:
             continue  # drawn twice, to look bold
         # Chinese marks are set closer than they are wide.
-        if same_line and (gap > -0.5 * height or glyph.x0 > start) and gap < max(0.9 * height, 1.0):
+        follows = gap > -0.5 * height or glyph.x0 > start or in_ligature
+        if same_line and follows and gap < max(0.9 * height, 1.0):
             if (glyph.spaced and gap > 0.05 * height) or gap > 0.25 * height:
                 chars.append(" ")
             chars.append(glyph.char)

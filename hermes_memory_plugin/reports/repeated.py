@@ -10,6 +10,8 @@ from itertools import takewhile
 from hermes_memory_plugin.reports.layout import Line
 
 _SHARE = 0.6
+_DEEPEST = 0.25
+"""Of the page's height: how far in a header or a notice at the foot may reach."""
 _MOST_OF_PAGE = 0.5
 _EDGE = 0.12
 """Of the page's height: where headers and footers stand."""
@@ -50,10 +52,12 @@ def _on_most(pages: Sequence[tuple[float, Sequence[Line]]]) -> set[int]:
     few = len(pages) < 4
     shared = {key for key, places in where.items() if key and _shared(places, len(pages), few)}
     found: set[int] = set()
-    for _, lines in pages:
+    for height, lines in pages:
         ordered = sorted(lines, key=lambda line: line.top)
         gone: list[Line] = []
-        for way in (ordered, ordered[::-1]):
+        head = [line for line in ordered if line.top < _DEEPEST * height]
+        foot = [line for line in reversed(ordered) if line.top > (1 - _DEEPEST) * height]
+        for way in (head, foot):
             gone.extend(takewhile(lambda line: _key(line.text) in shared, way))
         said = sum(len(line.text) for line in lines)
         # What is most of a page is no header, whatever other pages say.
