@@ -195,11 +195,7 @@ class Competences:
         self._memory.archive.notify()
 
     def _state(self) -> dict[str, Any]:
-        try:
-            found = json.loads(self._path.read_text(encoding="utf-8"))
-            return {"conflicts": dict(found["conflicts"]), "kept": dict(found["kept"])}
-        except (OSError, ValueError, TypeError, KeyError):
-            return {"conflicts": {}, "kept": {}}
+        return _read(self._path)
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[dict[str, Any]]:
@@ -208,6 +204,24 @@ class Competences:
             state = self._state()
             yield state
             atomic_write(self._path.parent, _STATE, json.dumps(state, ensure_ascii=False, indent=1))
+
+
+def notices(folder: Path) -> list[str]:
+    """What `status` says of open conflicts."""
+    count = len(_read(folder / _STATE)["conflicts"])
+    return (
+        [f"{count} competences differ from their file: `hermes-memory competences conflicts`"]
+        if count
+        else []
+    )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {"conflicts": dict(found["conflicts"]), "kept": dict(found["kept"])}
+    except (OSError, ValueError, TypeError, KeyError):
+        return {"conflicts": {}, "kept": {}}
 
 
 def _place(owner: Owner, id: str) -> str:

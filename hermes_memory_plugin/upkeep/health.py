@@ -11,7 +11,7 @@ from hermes_memory_plugin.errors import HermesMemoryError
 from hermes_memory_plugin.home import shared_place, unwritable
 from hermes_memory_plugin.layers.persona import TARGETS
 from hermes_memory_plugin.store.journal import live_journals
-from hermes_memory_plugin.upkeep import retention
+from hermes_memory_plugin.upkeep import competences, retention
 from hermes_memory_plugin.upkeep.mirror import pressure
 from hermes_memory_plugin.upkeep.reasons import last_said
 
@@ -93,7 +93,16 @@ def status(memory: Parts) -> dict[str, Any]:
             }
             for pages in map(memory.persona.read, TARGETS)
         },
-        "notices": [*kept["notices"], *(text for _, text in pressure(memory))],
+        "statements": {
+            "model_calls": events.get("dialogue_model_calls", 0),
+            "model_tokens": events.get("dialogue_model_tokens", 0),
+            "model_failed": events.get("dialogue_model_failed", 0),
+        },
+        "notices": [
+            *kept["notices"],
+            *(text for _, text in pressure(memory)),
+            *competences.notices(memory.folder),
+        ],
         "degraded": (degraded := {name: n for name, n in events.items() if name in DEGRADED}),
         "reasons": last_said(memory, degraded, time.time_ns() // 1000 - WEEK) if degraded else {},
         "problems": list(dict.fromkeys(problems)),
@@ -108,6 +117,8 @@ DEGRADED: dict[str, str] = {
     "journal_failed": "a record could not be stored",
     "scene_failed": "a scene could not be written; its session is tried again",
     "scene_model_failed": "the host's model gave no usable scene; rules wrote it",
+    "dialogue_model_failed": "the host's model found no usable statement; what the rules found stands",
+    "dialogue_failed": "a turn could not be read for what it states; the turn itself is on record",
     "upkeep_failed": "work in the background failed",
     "plugin_failed": "another plugin failed",
     "plugin_slow": "another plugin was too slow",

@@ -115,6 +115,7 @@ def test_a_changed_value_is_a_conflict_until_somebody_decides(memory: Memory, tm
     memory.competences.take_in(path)
     memory.competences.take_in(path)
     (conflict,) = memory.competences.conflicts()
+    assert any("1 competences differ" in notice for notice in memory.status()["notices"])
     assert "2,000" in conflict.stored and "1,800" in conflict.offered.statement
     assert all("1,800" not in row.text for row in memory.competences.rows(None))
     memory.competences.resolve("batch-price", take=True)
