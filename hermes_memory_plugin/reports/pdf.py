@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from hermes_memory_plugin.reports import garbled, glyphs, rules, tables
+from hermes_memory_plugin.reports import garbled, glyphs, ruled, rules
 from hermes_memory_plugin.reports.blocks import blocks, body_size
 from hermes_memory_plugin.reports.document import NO_TEXT, NOT_READ, Page, ReadReport
 from hermes_memory_plugin.reports.glyphs import Sheet
@@ -145,7 +145,7 @@ def _page(
         return _Read(sheet.height, [], [garbled.BAD_FONT]), 0
     if worst >= garbled.NOTICED:
         problems.append(f"{worst:.0%} of its characters could not be read")
-    found, taken = tables.ruled(rules.grids(edges), sheet.glyphs)
+    found, taken = ruled.ruled(rules.grids(edges), sheet.glyphs)
     free = [glyph for place, glyph in enumerate(sheet.glyphs) if place not in taken]
     columns = reading_order([*glyphs.runs(free), *found])
     return _Read(sheet.height, columns, problems), len(sheet.glyphs)

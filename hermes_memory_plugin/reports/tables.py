@@ -1,16 +1,15 @@
-"""Tables: cells of a ruled grid, and cells without lines that stand below one another. Written as Markdown."""
+"""Tables: cells without lines that stand below one another, captions and sources. Written as Markdown."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hermes_memory_plugin.reports.document import Block
-from hermes_memory_plugin.reports.glyphs import Glyph, Run, runs
-from hermes_memory_plugin.reports.joining import join, tidy
-from hermes_memory_plugin.reports.layout import Line, lines
-from hermes_memory_plugin.reports.rules import Grid
+from hermes_memory_plugin.reports.glyphs import Run
+from hermes_memory_plugin.reports.joining import tidy
+from hermes_memory_plugin.reports.layout import Line
 from hermes_memory_plugin.reports.titles import CAPTION, SOURCE, UNIT, unit_of
 
 Rows = tuple[tuple[str, ...], ...]
@@ -22,7 +21,6 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _HEAD = re.compile(r"(?:FY)?(?:19|20)\d\d.{0,6}|\D*", re.IGNORECASE)
-_LONGEST_CELL = 400
 _MOST_INSIDE = 2
 """Lines without cells that may stand between two rows: a heading of some rows, the rest of a long label."""
 
@@ -73,58 +71,6 @@ def cells_of(text: str) -> list[list[str]]:
     return found
 
 
-def ruled(grids: Iterable[Grid], glyphs: Sequence[Glyph]) -> tuple[list[Run], set[int]]:
-    """The grids that are tables, each as one run, and the places in `glyphs` of what stands in them."""
-    found, taken = [], set()
-    for grid in grids:
-        x0, top, x1, bottom = grid.box
-        inside = [
-            place
-            for place, glyph in enumerate(glyphs)
-            if x0 <= (glyph.x0 + glyph.x1) / 2 <= x1 and top <= (glyph.top + glyph.bottom) / 2 <= bottom
-        ]
-        rows = _filled(grid, [glyphs[place] for place in inside])
-        if rows:
-            found.append(Run("", x0, x1, top, bottom, rows))
-            taken.update(inside)
-    return found, taken
-
-
-def _filled(grid: Grid, glyphs: list[Glyph]) -> Rows:
-    """The text of each cell; () when the lines are a frame around something else."""
-    held: dict[tuple[int, int], list[Glyph]] = {}
-    cells = [
-        (box, (at, place))
-        for at, row in enumerate(grid.rows)
-        for place, box in enumerate(row)
-        if box is not None
-    ]
-    for glyph in glyphs:
-        x, y = (glyph.x0 + glyph.x1) / 2, (glyph.top + glyph.bottom) / 2
-        where = next((key for box, key in cells if box[0] <= x <= box[2] and box[1] <= y <= box[3]), None)
-        if where is None:
-            return ()
-        held.setdefault(where, []).append(glyph)
-    width = max(len(row) for row in grid.rows)
-    rows = [[""] * width for _ in grid.rows]
-    crowded = 0
-    for (at, place), chars in held.items():
-        inside = lines(runs(chars))
-        crowded += any(len(_cells(line)) >= 3 for line in inside)
-        rows[at][place] = join(line.text for line in inside)
-    said = [cell for row in rows for cell in row if cell]
-    kept = [tuple(row) for row in rows if any(row)]
-    columns = sum(any(row[place] for row in kept) for place in range(width))
-    if len(kept) < 2 or columns < 2 or max(map(len, said)) > _LONGEST_CELL or crowded > 0.2 * len(said):
-        return ()
-    return _without_empty_columns(kept)
-
-
-def _without_empty_columns(rows: Sequence[Sequence[str]]) -> Rows:
-    used = [place for place in range(len(rows[0])) if any(row[place] for row in rows)]
-    return tuple(tuple(row[place] for place in used) for row in rows)
-
-
 def with_tables(column: Sequence[Line]) -> list[Line | Table]:
     """The lines of a column, its tables found, each with its caption and source."""
     found: list[Line | Table] = []
@@ -146,7 +92,7 @@ def with_tables(column: Sequence[Line]) -> list[Line | Table]:
     return list(_with_titles(found))
 
 
-def _cells(line: Line) -> list[Run]:
+def in_cells(line: Line) -> list[Run]:
     """The cells of a line; numbers that stand close are cells of their own."""
     cells = []
     for run in line.runs:
@@ -166,7 +112,7 @@ def _cells(line: Line) -> list[Run]:
 def _is_row(line: Line) -> bool:
     if line.rows:
         return False
-    cells = _cells(line)
+    cells = in_cells(line)
     numbers = sum(bool(_NUMBER.fullmatch(cell.text)) for cell in cells[1:])
     return len(cells) >= 3 or (len(cells) == 2 and numbers == 1 and cells[1].x0 - cells[0].x1 > line.size)
 
@@ -175,7 +121,7 @@ def _heads_two(column: Sequence[Line], start: int) -> bool:
     """Whether this is the head of a table of two columns: two words, level with the cells of the row below."""
     if start + 1 >= len(column) or column[start].rows or not _is_row(column[start + 1]):
         return False
-    head, row = _cells(column[start]), _cells(column[start + 1])
+    head, row = in_cells(column[start]), in_cells(column[start + 1])
     return (
         len(head) == len(row) == 2
         and head[1].x0 - head[0].x1 > column[start].size
@@ -209,7 +155,7 @@ def _rows_from(column: Sequence[Line], start: int) -> int:
 
 def _aligned(rows: Sequence[Line]) -> list[Table]:
     """The table (or the tables side by side) those lines are; [] when their cells do not stand in columns."""
-    cells = [_cells(line) for line in rows]
+    cells = [in_cells(line) for line in rows]
     columns = _columns(cells)
     if len(columns) < 2:
         return []
