@@ -72,8 +72,11 @@ def broker(front: Sequence[str], everywhere: Iterable[str], file_name: str) -> s
                 name = known().get(match["name"].lower(), match["name"])
                 if not _NONE.search(name):
                     votes[name] += 1
-        english = _ENGLISH.findall(text) if text.isascii() else []
-        votes.update(known().get(name.lower(), name) for name in english if not _NONE.search(name))
+        # English names are everywhere (the Securities Act …): only those that sign a source count.
+        for line in text.split("\n"):
+            if line.startswith(("Source", "source")):
+                names = (match["name"] for match in _ENGLISH.finditer(line))
+                votes.update(known().get(name.lower(), name) for name in names if not _NONE.search(name))
     if not votes:
         return ""
     (best, most), *others = votes.most_common(2)

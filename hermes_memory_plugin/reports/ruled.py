@@ -15,19 +15,36 @@ _LONGEST_CELL = 400
 
 def ruled(grids: Iterable[Grid], glyphs: Sequence[Glyph]) -> tuple[list[Run], set[int]]:
     """The grids that are tables, each as one run, and the places in `glyphs` of what stands in them."""
+    held = [(grid, _inside(grid, glyphs)) for grid in grids]
+    ruled_off = {place for _, inside in held for place in inside}
+    free = [glyph for place, glyph in enumerate(glyphs) if place not in ruled_off]
     found, taken = [], set()
-    for grid in grids:
-        x0, top, x1, bottom = grid.box
-        inside = [
-            place
-            for place, glyph in enumerate(glyphs)
-            if x0 <= (glyph.x0 + glyph.x1) / 2 <= x1 and top <= (glyph.top + glyph.bottom) / 2 <= bottom
-        ]
+    for grid, inside in held:
         rows = _filled(grid, [glyphs[place] for place in inside])
-        if rows:
+        if rows and not _part_of_lines(grid, [glyphs[place] for place in inside], free):
+            x0, top, x1, bottom = grid.box
             found.append(Run("", x0, x1, top, bottom, rows))
             taken.update(inside)
     return found, taken
+
+
+def _inside(grid: Grid, glyphs: Sequence[Glyph]) -> list[int]:
+    x0, top, x1, bottom = grid.box
+    return [
+        place
+        for place, glyph in enumerate(glyphs)
+        if x0 <= (glyph.x0 + glyph.x1) / 2 <= x1 and top <= (glyph.top + glyph.bottom) / 2 <= bottom
+    ]
+
+
+def _part_of_lines(grid: Grid, inside: Sequence[Glyph], outside: Sequence[Glyph]) -> bool:
+    """Whether the rows go on outside the lines: a shaded column of a table that has no lines otherwise."""
+    levels = {round((glyph.top + glyph.bottom) / 2) for glyph in outside if glyph.x1 < grid.box[0]}
+    rows = lines(runs(inside))
+    level = sum(
+        bool(levels & {round((row.top + row.bottom) / 2) + step for step in (-1, 0, 1)}) for row in rows
+    )
+    return level >= 0.7 * len(rows)
 
 
 def _filled(grid: Grid, glyphs: list[Glyph]) -> Rows:

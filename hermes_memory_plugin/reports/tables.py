@@ -20,6 +20,7 @@ _NUMBER = re.compile(
     r"|(?:FY)?(?:19|20)\d\d(?:[AEFH]|[QH][1-4]E?|年报?|-\d\d(?:-\d\d)?)?|[-–—]{1,3}|N\.?[/.]?[AM]\.?|n\.?[am]\.?|不适用|[$%￥¥]",
     re.IGNORECASE,
 )
+_MONEY = ("$", "¥", "￥", "€", "£")
 _HEAD = re.compile(r"(?:FY)?(?:19|20)\d\d.{0,6}|\D*", re.IGNORECASE)
 _MOST_INSIDE = 2
 """Lines without cells that may stand between two rows: a heading of some rows, the rest of a long label."""
@@ -93,19 +94,35 @@ def with_tables(column: Sequence[Line]) -> list[Line | Table]:
 
 
 def in_cells(line: Line) -> list[Run]:
-    """The cells of a line; numbers that stand close are cells of their own."""
-    cells = []
+    """The cells of a line; numbers that stand close are cells of their own, signs of money belong to theirs."""
+    parts: list[Run] = []
     for run in line.runs:
-        parts = run.text.split(" ")
-        if len(parts) > 1 and all(_NUMBER.fullmatch(part) for part in parts):
+        words = run.text.split(" ")
+        if len(words) > 1 and all(_NUMBER.fullmatch(word) for word in words):
             step = (run.x1 - run.x0) / len(run.text)
             at = 0
-            for part in parts:
+            for word in words:
                 start = run.x0 + at * step
-                cells.append(Run(part, start, start + len(part) * step, run.top, run.bottom))
-                at += len(part) + 1
+                parts.append(Run(word, start, start + len(word) * step, run.top, run.bottom))
+                at += len(word) + 1
+        elif len(words) > 1 and words[-1] in _MONEY:
+            end = run.x1 - run.size / 2
+            parts.append(Run(" ".join(words[:-1]), run.x0, end, run.top, run.bottom))
+            parts.append(Run(words[-1], end, run.x1, run.top, run.bottom))
         else:
-            cells.append(run)
+            parts.append(run)
+    cells: list[Run] = []
+    money = ""
+    for place, part in enumerate(parts):
+        after = parts[place + 1].text if place + 1 < len(parts) else ""
+        if part.text in _MONEY and _NUMBER.fullmatch(after) and after[0] not in _MONEY:
+            money = part.text
+        elif part.text in ("%", "％", ")%") and cells and _NUMBER.fullmatch(cells[-1].text):
+            before = cells[-1]
+            cells[-1] = Run(before.text + part.text, before.x0, before.x1, before.top, before.bottom)
+        else:
+            cells.append(Run(money + part.text, part.x0, part.x1, part.top, part.bottom) if money else part)
+            money = ""
     return cells
 
 
@@ -228,14 +245,13 @@ def _has_numbers(rows: Sequence[Sequence[str]]) -> bool:
 
 def _side_by_side(rows: Sequence[Sequence[str]]) -> list[int]:
     """The columns where a table begins: labels again, right of numbers and left of more."""
-    kinds = []
+    shares = []
     for place in range(len(rows[0])):
         said = [row[place] for row in rows if row[place]]
-        numbers = sum(bool(_NUMBER.fullmatch(cell)) for cell in said)
-        kinds.append(numbers >= 0.6 * len(said) if said else True)
+        shares.append(sum(bool(_NUMBER.fullmatch(cell)) for cell in said) / len(said) if said else 1.0)
     starts = [0]
-    for place in range(2, len(kinds) - 1):
-        if not kinds[place] and kinds[place - 1] and kinds[place + 1]:
+    for place in range(2, len(shares) - 1):
+        if shares[place] <= 0.25 and min(shares[place - 1], shares[place + 1]) >= 0.6:
             starts.append(place)
     return starts
 

@@ -9,6 +9,8 @@ from hermes_memory_plugin.reports.document import Block
 from hermes_memory_plugin.reports.glyphs import Glyph, Run, runs
 from hermes_memory_plugin.reports.layout import Line, lines, reading_order
 from hermes_memory_plugin.reports.repeated import repeated
+from hermes_memory_plugin.reports.ruled import ruled
+from hermes_memory_plugin.reports.rules import Grid
 from hermes_memory_plugin.reports.tables import cells_of
 
 
@@ -68,6 +70,48 @@ def test_the_axis_of_a_chart_is_left_out_and_other_numbers_stay() -> None:
     )
     assert "30%" not in text
     assert all(number in text for number in ("1,203", "877", "15.2", "64"))
+
+
+def glyphs_of(*held: Run) -> list[Glyph]:
+    return [
+        Glyph(char, one.x0 + 6 * at, one.x0 + 6 * at + 6, one.top, one.bottom, False)
+        for one in held
+        for at, char in enumerate(one.text)
+    ]
+
+
+def test_a_grid_is_a_table_and_a_shaded_column_is_part_of_one() -> None:
+    labels = [run(label, 50, 100 + 20 * at) for at, label in enumerate(("Revenue", "Profit", "Margin"))]
+    values = [run(value, 205, 100 + 20 * at) for at, value in enumerate(("$ 1,2", "$ 3,4", "56 %"))]
+    boxes = tuple((200.0, 95.0 + 20 * at, 260.0, 115.0 + 20 * at) for at in range(3))
+    halves = tuple(((box[0], box[1], 220.0, box[3]), (220.0, *box[1:])) for box in boxes)
+    column = Grid((200.0, 95.0, 260.0, 155.0), halves)
+    assert ruled([column], glyphs_of(*labels, *values)) == ([], set())
+    (alone,), taken = ruled([column], glyphs_of(*values))
+    assert len(alone.rows) == 3
+    assert len(taken) == 14
+
+
+def test_signs_of_money_and_percent_belong_to_their_numbers() -> None:
+    rows = [
+        ("Revenue", "$", "44,538", ""),
+        ("Cost $", "", "24,576", ""),
+        ("Margin", "", "44.8", "%"),
+        ("Tax", "", "(348)", ""),
+    ]
+    page = [
+        run(cell, (50, 200, 0, 262)[place], 100 + 15 * at, right=260.0 if place == 2 else None)
+        for at, row in enumerate(rows)
+        for place, cell in enumerate(row)
+        if cell
+    ]
+    (table,) = made(page)
+    assert cells_of(table.text) == [
+        ["Revenue", "$44,538"],
+        ["Cost", "$24,576"],
+        ["Margin", "44.8%"],
+        ["Tax", "(348)"],
+    ]
 
 
 @pytest.mark.parametrize(
