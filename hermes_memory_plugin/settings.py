@@ -196,6 +196,14 @@ class Retention(_Section):
     upkeep: bool = Field(default=True, description="do the daily upkeep in the background")
 
 
+class Reports(_Section):
+    """The library of research reports."""
+
+    quote_characters: int = Field(
+        default=600, ge=100, le=8_000, description="most characters of one passage that are handed to the model"
+    )
+
+
 class Llm(_Section):
     """What the host's own model may be asked, outside any turn."""
 
@@ -221,6 +229,7 @@ class Settings(_Section):
     dialogue: Dialogue = Dialogue()
     lifetime: Lifetime = Lifetime()
     retention: Retention = Retention()
+    reports: Reports = Reports()
     llm: Llm = Llm()
 
 

@@ -10,7 +10,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hermes_memory_hookspecs import Fact, Owner, ReportDocument, Session, ToolTrace, Turn, Verdict
+from hermes_memory_hookspecs import (
+    Fact,
+    Owner,
+    ReportChunk,
+    ReportDocument,
+    Session,
+    ToolTrace,
+    Turn,
+    Verdict,
+)
 from hermes_memory_plugin.errors import HermesMemoryError, NotFound
 from hermes_memory_plugin.layers import facts, log
 from hermes_memory_plugin.layers.log import Half
@@ -332,6 +341,43 @@ class Verbs(Parts):
         if given and result.standing:
             self._begun.add(given)
         return result
+
+    def search_reports(
+        self,
+        query: str,
+        code: str | None = None,
+        *,
+        limit: int = 5,
+        broker: str = "",
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        industry: str = "",
+        owner: Owner | None = None,
+        now: datetime | str | None = None,
+    ) -> list[ReportChunk]:
+        """The passages of research reports that answer `query`, best first, each with its broker, date and page.
+
+        code    only reports on this company: a ticker however it is spelled, or a name
+        since   only reports of this day or later; until: of this day or earlier
+        now     what "today" means
+
+        At most two passages are of one report, unless only one matches; 最新 and "latest" bring the newest report first.
+        A passage's text ends at `reports.quote_characters`.
+        """
+        from hermes_memory_plugin.reports.search import search
+
+        return search(
+            self,
+            query,
+            code,
+            limit=limit,
+            broker=broker,
+            since=facts.as_moment(since, "since"),
+            until=facts.as_moment(until, "until"),
+            industry=industry,
+            owner=owner,
+            now=facts.as_moment(now, "now") or datetime.now(UTC),
+        )
 
     def trace(self, tool_call_id: str, *, owner: Owner | None = None) -> ToolTrace | None:
         """The stored call of that id or handle; None when there is none the owner may see."""

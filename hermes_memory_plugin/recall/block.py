@@ -38,6 +38,8 @@ _MORE = {
     "zh": "另有 {more} 条较弱的相关记录，可用 remember recall 查看。",
     "en": "{more} weaker records: remember recall.",
 }
+SOURCE = 60
+"""Characters of a source that are shown."""
 OURS = "hermes-memory: "
 """How a line inside the fence begins that is neither an item nor a heading."""
 _OUR_WORDS = (*_HEAD.values(), *_STANDING.values(), OURS)
@@ -125,7 +127,7 @@ def line(item: Line, language: str) -> str:
     if item.as_of:
         notes.append(f"{_AS_OF[language]} {item.as_of}")
     if item.source:
-        notes.append(harmless(cut(item.source, 60)))
+        notes.append(harmless(cut(item.source, SOURCE)))
     if item.later:
         notes.append(f"{_LATER[language]} {harmless(item.later)}")
     if item.replaces:

@@ -33,8 +33,12 @@ class Index(Following):
         layers: Collection[str] | None = None,
         states: Collection[str] = ("live",),
         projects: Collection[str] | None = None,
+        sessions: Collection[str] | None = None,
     ) -> View:
-        """What these owners may see (None: every owner). `projects`: only rows of these ("" = of none)."""
+        """What these owners may see (None: every owner). `projects`: only rows of these ("" = of none).
+
+        `sessions`: only rows of these sessions, or of the reports with these ids.
+        """
         with self.lock:
             self.corpus.flush()
             return View(
@@ -44,6 +48,7 @@ class Index(Following):
                 layers=layers,
                 states=states,
                 projects=projects,
+                sessions=sessions,
             )
 
     def find(self, id_or_handle: str, owners: Collection[str] | None) -> Row | None:

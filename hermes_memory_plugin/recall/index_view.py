@@ -20,7 +20,7 @@ B_LOG = 0.4
 """Turns and calls: a long one says more, where a long statement says the same at length."""
 _CHUNK = 1_024  # rows of vectors turned to floats at a time: 1 MB
 _STACK = 32
-_SAMPLE = 256
+_SAMPLE = 128
 _FEW = 8  # rows that count as nothing in their mean: two rows are not opposites
 _LOG = LAYERS.index("L0")
 
@@ -56,12 +56,14 @@ class View:
         layers: Collection[str] | None = None,
         states: Collection[str] = ("live",),
         projects: Collection[str] | None = None,
+        sessions: Collection[str] | None = None,
     ) -> None:
+        only = None if sessions is None else np.array(digests(sessions), np.uint64)
         self._slices: list[_Slice] = []
         self.size = 0
         """How many numbers there are, hidden rows included: the length of every array of scores."""
         for part in parts:
-            self._slices.append(_slice(part, self.size, owners, now_us, layers, states, projects))
+            self._slices.append(_slice(part, self.size, owners, now_us, layers, states, projects, only))
             self.size += part.segment.rows
         self.n = sum(piece.visible for piece in self._slices)
         """How many rows are visible."""
@@ -199,15 +201,15 @@ class View:
 
     @cached_property
     def mean(self) -> Array:
-        """float32 [VECTOR_SIZE]: the mean vector of the visible rows, of some hundred of them where they are many,
+        """float32 [VECTOR_SIZE]: the mean vector of the visible rows, of about a hundred of them where they are many,
         nearer to nothing where they are few.
 
         Which ones, their ids say, so that rows of others change nothing.
         """
-        numbers = np.flatnonzero(self.mask)
-        if len(numbers) > _SAMPLE:
-            ids = self.column("ids", numbers)
-            numbers = numbers[ids < np.uint64(2**64 // len(numbers) * _SAMPLE)]
+        some = self.mask
+        if self.n > _SAMPLE:
+            some = some & (self.column("ids") < np.uint64(2**64 // self.n * _SAMPLE))
+        numbers = np.flatnonzero(some)
         total = self.vectors(numbers).sum(axis=0, dtype=np.float64)
         mean: Array = np.round(total / (len(numbers) + _FEW), 5).astype(np.float32)
         return mean
@@ -314,6 +316,7 @@ def _slice(
     layers: Collection[str] | None,
     states: Collection[str],
     projects: Collection[str] | None,
+    sessions: Array | None,
 ) -> _Slice:
     segment = part.segment
     column = segment.column
@@ -326,6 +329,8 @@ def _slice(
     if layers is not None:
         table = np.array([layer in layers for layer in LAYERS], bool)
         mask &= table[column["layer"]]
+    if sessions is not None:
+        mask &= np.isin(column["session"], sessions)
     expired = column["expires"] <= now_us
     successor = part.successor.copy()
     if set(states) != {"live", "superseded", "expired"}:

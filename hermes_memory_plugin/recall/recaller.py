@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from hermes_memory_hookspecs import Owner, Recalled, Session
 from hermes_memory_plugin.layers.facts import microseconds, moment
 from hermes_memory_plugin.recall import block, budget, polarity
-from hermes_memory_plugin.recall.answer import Cut, Picked, Recall, compose, shown_line
+from hermes_memory_plugin.recall.answer import CHUNK_LENGTH, Cut, Picked, Recall, compose, shown_line
 from hermes_memory_plugin.recall.asked import Asked
 from hermes_memory_plugin.recall.candidate import Candidate, Found
+from hermes_memory_plugin.recall.excerpt import excerpt
 from hermes_memory_plugin.recall.meaning import Encoding, Meaning
 from hermes_memory_plugin.recall.normalise import normalise
 from hermes_memory_plugin.recall.search import Search
@@ -98,7 +99,7 @@ class Recaller:
             semantic=settings.embedding.backend != "none",
         )
         quiet = asked.small_talk and mode != "explicit"
-        meaning = None if quiet else self._meaning(question, settings, hurried=hurried)
+        meaning = None if quiet else self.meaning(question, settings, hurried=hurried)
         search = Search(self._reader.index, keys, now_us, project=project, meaning=meaning)
         allowance = allowance or budget.Budget(10**9, 10**9)
         if mode == "explicit":
@@ -157,7 +158,7 @@ class Recaller:
             )
         return result
 
-    def _meaning(self, question: str, settings: Settings, *, hurried: bool) -> Meaning | None:
+    def meaning(self, question: str, settings: Settings, *, hurried: bool = False) -> Meaning | None:
         """What is not words alone or the table by coverage: the encoder's part, or the other fusion."""
         limits = settings.recall
         within = limits.encoder_ms / 1000 if hurried else PATIENCE
@@ -231,12 +232,15 @@ class Recaller:
             reasons=tuple(dict.fromkeys((*one.reasons, *(("basis changed",) if shaken else ())))),
             state=one.state,  # type: ignore[arg-type]
         )
+        shown = item
+        if row.layer == "report":  # of a passage what speaks to the question
+            shown = replace(item, text=excerpt(row.text, one.holds, CHUNK_LENGTH))
         length = NOTE_EXPLICIT if explicit else NOTE_AUTOMATIC
         if row.layer == "L0":
             length = LOG_LENGTH
         index = self._reader.index
         line = shown_line(
-            item,
+            shown,
             index.handle(row),
             later=_later(one.later) if one.later is not None else "",
             replaces=replaces,

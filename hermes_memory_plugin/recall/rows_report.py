@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hermes_memory_plugin.layers.facts import as_moment, microseconds
+from hermes_memory_plugin.recall.block import SOURCE, cut
 from hermes_memory_plugin.recall.index_row import Add, Change, Remove, Row
 from hermes_memory_plugin.recall.rows_talk import SHOWN, Labels, quantised
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.store.tails import Record
 
 _SECTION, _ABOUT = 1.0, 0.5
+_TITLE = 8
+"""Characters of a title that are cited at least."""
 
 
 class Passages:
@@ -88,6 +91,8 @@ def title_of(about: Mapping[str, Any]) -> str:
 
 def cited(about: Mapping[str, Any], page: int) -> str:
     """How a passage is cited: ``中信证券《贵州茅台深度报告》2026-04-15 p.7``."""
-    title = str(about.get("title") or "")
-    parts = (str(about.get("broker") or "") + (f"《{title}》" if title else ""), str(about.get("date") or ""))
+    title, broker, day = (str(about.get(name) or "") for name in ("title", "broker", "date"))
+    # What is shown of a source ends somewhere, and the page stands at its end.
+    title = cut(title, max(_TITLE, SOURCE - len(f"{broker}《》 {day} p.{page}")))
+    parts = (broker + (f"《{title}》" if title else ""), day)
     return " ".join([*(part for part in parts if part), f"p.{page}"])

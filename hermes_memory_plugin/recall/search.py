@@ -43,12 +43,15 @@ class Search:
         *,
         project: str = "",
         meaning: Meaning | None = None,
+        sessions: Collection[str] | None = None,
     ) -> None:
         self._index = index
         self._keys = keys
         self._now = now_us
         self._projects: Collection[str] | None = ("", project) if project else None
         self._meaning = meaning
+        self._sessions = sessions
+        """The sessions, or reports, that alone are searched; None: all."""
 
     def automatic(self, asked: Asked, *, facts: int = 8, scenes: int = 2, chunks: int = 2) -> Found:
         """What earns a place beside the message: live rows over the floor, each with something new to say."""
@@ -90,7 +93,12 @@ class Search:
 
     def _view(self, layers: Sequence[str], states: Sequence[str]) -> View:
         return self._index.view(
-            self._keys, now_us=self._now, layers=layers, states=states, projects=self._projects
+            self._keys,
+            now_us=self._now,
+            layers=layers,
+            states=states,
+            projects=self._projects,
+            sessions=self._sessions,
         )
 
     def _gather(
