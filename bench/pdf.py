@@ -1,6 +1,6 @@
 """Reading PDF files: what becomes of each, pages a second, memory of a worker, and plain pdfplumber beside it.
 
-    python bench/pdf.py [--data FOLDER] [--filings FOLDER] [--workers 2] [--report bench/results/pdf] [--json FILE]
+    python -m bench.pdf [--data FOLDER] [--filings FOLDER] [--workers 2] [--report bench/results/pdf] [--json FILE]
 
 FOLDER holds ``files/`` and ``manifest.csv`` (file, pages, pdfplumber_outcome …); ``--filings`` is a folder of long reports
 whose text pages are timed. Both are looked for in ``../shared/data`` and left out where they are missing.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import os
 import resource
 import time
 from collections import Counter
@@ -48,7 +49,7 @@ def main() -> None:
     if chosen.filings.is_dir():
         figures["filings"] = read(chosen.filings, chosen.workers)
         figures["filings"]["pdfplumber, pages/s of CPU"] = plumber(chosen.filings, chosen.plumber_pages)
-    table = rendered(figures)
+    table = f"{rendered(figures)}\n\nLoad average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; {chosen.workers} workers."
     print(table)
     if chosen.report:
         chosen.report.with_suffix(".md").write_text(table + "\n", encoding="utf-8")
