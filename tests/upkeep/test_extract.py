@@ -218,7 +218,7 @@ def test_growth_over_week_what_is_recalled_is_not_stored_again(memory: Memory) -
     """Our own tools' answers and what they quote of tables are no new facts."""
     call(memory, "c1", frame(["600519.SH", TODAY, 22.1, 7.4, None]))
     before = len(stored(memory))
-    for n in range(20):
+    for n in range(5):
         told = memory.recall("茅台PE", mode="explicit")
         answer = json.dumps(
             {
