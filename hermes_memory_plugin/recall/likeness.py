@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LETTERS = 0.5
 """What the share of common characters and words adds to the rank of the shortest rows."""
+MOST = 24
+"""How many of the best rows are looked at."""
 MEANT = 0.8
 """What the cosine without the mean of the rows counts there, in place of the plain one."""
 _PIECE = re.compile(r"[\u3400-\u9fff]|[a-z0-9]+")
@@ -33,7 +35,7 @@ def weigh(view: View, asked: Asked, found: Sequence[Candidate], short: Sequence[
     """
     if asked.entities or asked.sectors or asked.metrics or asked.families or asked.marks or asked.scopes:
         return
-    some = [(one, share) for one, share in zip(found, short, strict=True) if share > 0]
+    some = [(one, share) for one, share in zip(found[:MOST], short, strict=False) if share > 0]
     if not some:
         return
     letters = frozenset(_PIECE.findall(asked.question.normalised))
