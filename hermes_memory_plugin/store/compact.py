@@ -24,11 +24,14 @@ from hermes_memory_plugin.store.queued import queued
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-AIM = 0.08
-"""Seconds one slice is meant to hold the lock."""
-_FIRST, _LEAST, _MOST = 1_000, 50, 50_000
+AIM = 0.05
+"""Seconds of processor time one slice is meant to take."""
+_FIRST, _LEAST, _MOST = 1_000, 50, 20_000
 _PATIENCE = 30.0
 _NEW = ".new"
+
+
+Edit = Callable[["DuckDBPyConnection", str], None]
 
 
 class Stopped(Exception):
@@ -43,6 +46,7 @@ class Pace:
     held: list[float] = field(default_factory=list)
     """Seconds of each hold, oldest first."""
     halted: Callable[[], bool] = lambda: False
+    _base: float = 1.0
 
     @contextlib.contextmanager
     def slice(self, lock: Path) -> Iterator[None]:
@@ -50,14 +54,17 @@ class Pace:
         if self.halted():
             raise Stopped
         with queued(lock, timeout=_PATIENCE):
-            began = time.monotonic()
+            began, worked = time.monotonic(), time.thread_time()
             try:
                 yield
             finally:
-                spent = time.monotonic() - began
+                spent, worked = time.monotonic() - began, time.thread_time() - worked
                 self.held.append(spent)
-                factor = min(2.0, max(0.25, AIM / max(spent, 0.001)))
-                self.rows = int(min(_MOST, max(_LEAST, self.rows * factor)))
+                # By processor time: on a busy machine smaller slices would not be shorter ones. Opening the file costs what
+                # it costs; only what the rows cost is ours to choose.
+                self._base = min(self._base, worked)
+                factor = max(AIM - self._base, AIM / 4) / max(worked - self._base, 0.001)
+                self.rows = int(min(_MOST, max(_LEAST, self.rows * min(2.0, max(0.25, factor)))))
         time.sleep(min(spent / 2, 0.05))
 
     @contextlib.contextmanager
@@ -100,8 +107,10 @@ def dead_share(ledger: Ledger) -> float:
         return worst
 
 
-def compact(ledger: Ledger, pace: Pace | None = None) -> tuple[int, int]:
+def compact(ledger: Ledger, pace: Pace | None = None, edit: Edit | None = None) -> tuple[int, int]:
     """Write the ledger anew; returns its bytes (before, after). Raises Stopped, LedgerBusy or LockBusy, nothing changed.
+
+    `edit(connection, table)` may change the rows of each slice, the table `slice`, before they are written.
 
     A missing file stays missing. The caller sees to it that nobody but the drain writes meanwhile (`upkeep.lock`).
     """
@@ -123,7 +132,7 @@ def compact(ledger: Ledger, pace: Pace | None = None) -> tuple[int, int]:
                     "meta",
                     *(name for name in tables if name not in ("offsets", "meta")),
                 ):
-                    _copy(connection, ledger, table, pace, lock)
+                    _copy(connection, ledger, table, pace, lock, edit)
                 connection.execute("CHECKPOINT")
             _sync(new)
             with pace.slice(lock):
@@ -133,7 +142,14 @@ def compact(ledger: Ledger, pace: Pace | None = None) -> tuple[int, int]:
     return before, ledger.size()
 
 
-def _copy(connection: DuckDBPyConnection, ledger: Ledger, table: str, pace: Pace, lock: Path) -> None:
+def _copy(
+    connection: DuckDBPyConnection,
+    ledger: Ledger,
+    table: str,
+    pace: Pace,
+    lock: Path,
+    edit: Edit | None = None,
+) -> None:
     """One table, in slices by its first column; the small ones that say where things stand in one piece."""
     if table in ("offsets", "meta"):
         with pace.slice(lock), _attached(connection, ledger):
@@ -158,6 +174,8 @@ def _copy(connection: DuckDBPyConnection, ledger: Ledger, table: str, pace: Pace
                 [after, last[0]],
             )
         after = last[0]
+        if edit is not None:
+            edit(connection, table)
         connection.execute(f"INSERT INTO {table} SELECT * FROM slice")
         connection.execute("DROP TABLE slice")
     if not after:

@@ -20,11 +20,11 @@ LONG = 4_000
 _HEAD, _TAIL = 2_000, 500  # what the read index knows of a result
 
 
-def compress(connection: DuckDBPyConnection, ids: Collection[str]) -> int:
-    """Compress the results of these calls (ULIDs), within the caller's transaction; returns how many."""
+def compress(connection: DuckDBPyConnection, ids: Collection[str], table: str = "logs") -> int:
+    """Compress the results of these calls (ULIDs) in a table of calls; returns how many."""
     wanted = list(ids)
     found = connection.execute(
-        "SELECT ulid, result FROM logs WHERE ulid IN (SELECT unnest(?::VARCHAR[])) AND ref = '' AND length(result) > ?",
+        f"SELECT ulid, result FROM {table} WHERE ulid IN (SELECT unnest(?::VARCHAR[])) AND ref = '' AND length(result) > ?",
         [wanted, LONG],
     ).fetchall()
     if not found:
@@ -44,8 +44,8 @@ def compress(connection: DuckDBPyConnection, ids: Collection[str]) -> int:
             [list(fresh), [pack(result.encode()) for result in fresh.values()]],
         )
     connection.execute(
-        "UPDATE logs SET ref = new.hash, result = new.shown FROM (SELECT unnest(?::VARCHAR[]) AS ulid, "
-        "unnest(?::VARCHAR[]) AS hash, unnest(?::VARCHAR[]) AS shown) AS new WHERE logs.ulid = new.ulid",
+        f"UPDATE {table} SET ref = new.hash, result = new.shown FROM (SELECT unnest(?::VARCHAR[]) AS ulid, "
+        f"unnest(?::VARCHAR[]) AS hash, unnest(?::VARCHAR[]) AS shown) AS new WHERE {table}.ulid = new.ulid",
         [
             list(texts),
             [hash_ for hash_, _ in texts.values()],

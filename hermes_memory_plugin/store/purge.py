@@ -1,16 +1,18 @@
-"""Rows whose time is over leave their ledger, a slice at a time; what something living cites stays.
+"""What leaves a ledger when it is written anew: rows whose time is over, unless something living cites them.
 
-Whoever purges says first what goes (`gone`), then deletes: killed in between, the same rows are found again.
+Deleting in place would not do: DuckDB then merges what is left at some later close, and everybody waits for seconds.
+Whoever purges says first what goes (`gone`): killed before the new file is in place, the same rows are found again.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hermes_memory_plugin.store.ledger_rows import delete
-from hermes_memory_plugin.store.payloads import LONG, compress, drop_unused
+from hermes_memory_plugin.store.payloads import LONG, compress
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -21,116 +23,110 @@ if TYPE_CHECKING:
     from hermes_memory_plugin.store.ledger_logs import LogsLedger
 
 Gone = Callable[[Sequence[str]], object]
-"""Is told the ids before they are deleted."""
-CALLS = 'SELECT ulid, tool_call_id, ref FROM logs WHERE ulid > ? AND "timestamp" < make_timestamp(?::BIGINT)'
+"""Is told the ids before their rows are gone."""
+
+_OLDER = '"timestamp" < make_timestamp(?::BIGINT)'
 _OUTLIVED = (
     "kind <> 'competence' AND recorded_at < make_timestamp(?::BIGINT) "
     "AND (superseded_by <> '' OR expires_at < make_timestamp(?::BIGINT))"
 )
-TURNS = "SELECT id, '', '' FROM turns WHERE id > ? AND \"timestamp\" < make_timestamp(?::BIGINT)"
+_SPARED = "NOT IN (SELECT unnest(?::VARCHAR[]))"
+_LONG = f"ref = '' AND length(result) > {LONG}"
+_PART = 200
+"""Results that are compressed in one go."""
 
 
-def calls(
-    ledger: LogsLedger,
-    before: int,
-    pinned: Collection[str],
-    pace: Pace,
-    gone: Gone,
-    *,
-    most: int | None = None,
-) -> int:
-    """Delete calls older than `before` (epoch microseconds) that nothing pins, the oldest first, `most` of them."""
-    after, done = "", 0
-    while most is None or done < most:
-        with pace.visit(ledger) as connection:
-            limit = pace.rows if most is None else min(pace.rows, most - done)
-            rows = connection.execute(f"{CALLS} ORDER BY ulid LIMIT {limit}", [after, before]).fetchall()
-            if not rows:
-                break
-            doomed = [row for row in rows if row[0] not in pinned and row[1] not in pinned]
-            ids = [row[0] for row in doomed]
-            if ids:
-                gone(ids)
-                connection.execute(
-                    "DELETE FROM logs WHERE ulid > ? AND ulid <= ? AND ulid IN (SELECT unnest(?::VARCHAR[]))",
-                    [after, rows[-1][0], ids],
-                )
-            unused = drop_unused(connection, {row[2] for row in doomed} - {""})
-        ledger.refs.remove(unused)
-        after, done = rows[-1][0], done + len(ids)
-    return done
+@dataclass(slots=True)
+class Edit:
+    """What happens to the rows of logs.db and facts.db as they are copied. Times are epoch microseconds; 0 is never."""
 
+    calls: int = 0
+    turns: int = 0
+    facts: int = 0
+    payloads: int = 0
+    pinned: Collection[str] = ()
+    gone: Gone = lambda ids: None
+    done: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("calls", "turns", "facts", "payloads"), 0)
+    )
 
-def turns(ledger: LogsLedger, before: int, pinned: Collection[str], pace: Pace, gone: Gone) -> int:
-    """Delete turns older than `before` that nothing pins, with the links of their answers."""
-    after, done = "", 0
-    while True:
-        with pace.visit(ledger) as connection:
-            rows = connection.execute(f"{TURNS} ORDER BY id LIMIT {pace.rows}", [after, before]).fetchall()
-            if not rows:
-                return done
-            ids = [row[0] for row in rows if row[0] not in pinned]
-            if ids:
-                gone(ids)
-                delete(connection, "turns", "id", ids)
-                delete(connection, "links", "answer", ids)
-        after, done = rows[-1][0], done + len(ids)
+    def __call__(self, connection: DuckDBPyConnection, table: str) -> None:
+        """Change the rows in `slice`."""
+        pins = list(self.pinned)
+        if table == "logs":
+            if self.calls:
+                where = f"{_OLDER} AND ulid {_SPARED} AND tool_call_id {_SPARED}"
+                self.done["calls"] += self._drop(connection, "ulid", where, [self.calls, pins, pins])
+            if self.payloads:
+                self._compress(connection)
+        elif table == "turns" and self.turns:
+            where = f"{_OLDER} AND id {_SPARED}"
+            self.done["turns"] += self._drop(connection, "id", where, [self.turns, pins])
+        elif table == "links" and self.turns:
+            connection.execute(f"DELETE FROM slice WHERE {_OLDER} AND answer {_SPARED}", [self.turns, pins])
+        elif table == "facts" and self.facts:
+            where = f"{_OUTLIVED} AND id {_SPARED}"
+            self.done["facts"] += self._drop(connection, "id", where, [self.facts, self.facts, pins])
+        elif table == "payloads":  # copied behind the calls
+            connection.execute(
+                "DELETE FROM slice WHERE hash IN (SELECT hash FROM payloads) OR hash NOT IN (SELECT ref FROM logs)"
+            )
 
+    def _drop(self, connection: DuckDBPyConnection, key: str, where: str, values: list[Any]) -> int:
+        ids = [
+            row[0] for row in connection.execute(f"SELECT {key} FROM slice WHERE {where}", values).fetchall()
+        ]
+        if ids:
+            self.gone(ids)
+            delete(connection, "slice", key, ids)
+        return len(ids)
 
-def facts(ledger: FactsLedger, before: int, pinned: Collection[str], pace: Pace, gone: Gone) -> int:
-    """Delete facts that were replaced or outlived, and last written, before `before`; competences stay."""
-    after, done = "", 0
-    while True:
-        with pace.visit(ledger) as connection:
-            rows = connection.execute(
-                f"SELECT id FROM facts WHERE id > ? AND {_OUTLIVED} ORDER BY id LIMIT {pace.rows}",
-                [after, before, before],
-            ).fetchall()
-            if not rows:
-                return done
-            ids = [row[0] for row in rows if row[0] not in pinned]
-            if ids:
-                gone(ids)
-                delete(connection, "facts", "id", ids)
-                delete(connection, "confirmations", "id", ids)
-        after, done = rows[-1][0], done + len(ids)
-
-
-def payloads(ledger: LogsLedger, before: int, pace: Pace) -> int:
-    """Compress the long results of calls older than `before`."""
-    after, done = "", 0
-    pace.rows = min(pace.rows, 500)  # texts, not ids
-    while True:
-        with pace.visit(ledger) as connection:
-            rows = connection.execute(
-                f"{CALLS} AND ref = '' AND length(result) > {LONG} ORDER BY ulid LIMIT {min(pace.rows, 2_000)}",
-                [after, before],
-            ).fetchall()
-            if not rows:
-                return done
-            done += compress(connection, [row[0] for row in rows])
-        after = rows[-1][0]
+    def _compress(self, connection: DuckDBPyConnection) -> None:
+        found = connection.execute(
+            f"SELECT ulid FROM slice WHERE {_OLDER} AND {_LONG}", [self.payloads]
+        ).fetchall()
+        ids = [row[0] for row in found]
+        for start in range(0, len(ids), _PART):
+            self.done["payloads"] += compress(connection, ids[start : start + _PART], "slice")
 
 
 def count(
     logs: LogsLedger, facts: FactsLedger, cut: Mapping[str, int], pinned: Collection[str]
-) -> tuple[int, int, int, int]:
-    """How many results would be compressed, and calls, turns and facts purged, up to these times."""
-    ids = [list(pinned)]
-    found = [0, 0, 0, 0]
-    older = '"timestamp" < make_timestamp(?::BIGINT)'
-    spared = "NOT IN (SELECT unnest(?::VARCHAR[]))"
-    questions: tuple[tuple[Ledger, str, list[Any]], ...] = (
-        (logs, f"logs WHERE {older} AND ref = '' AND length(result) > {LONG}", [cut["payloads"]]),
-        (logs, f"logs WHERE {older} AND ulid {spared} AND tool_call_id {spared}", [cut["calls"], *ids, *ids]),
-        (logs, f"turns WHERE {older} AND id {spared}", [cut["turns"], *ids]),
-        (facts, f"facts WHERE {_OUTLIVED} AND id {spared}", [cut["facts"], cut["facts"], *ids]),
+) -> dict[str, tuple[int, int]]:
+    """By name (calls, turns, facts, payloads): how many rows would go or be compressed, and how many there are."""
+    pins = list(pinned)
+    older = {"calls": cut["calls"], "turns": cut["turns"], "facts": cut["facts"], "payloads": cut["payloads"]}
+    questions: dict[str, tuple[Ledger, str, str, list[Any]]] = {
+        "payloads": (logs, "logs", f"{_OLDER} AND {_LONG}", [older["payloads"]]),
+        "calls": (
+            logs,
+            "logs",
+            f"{_OLDER} AND ulid {_SPARED} AND tool_call_id {_SPARED}",
+            [older["calls"], pins, pins],
+        ),
+        "turns": (logs, "turns", f"{_OLDER} AND id {_SPARED}", [older["turns"], pins]),
+        "facts": (facts, "facts", f"{_OUTLIVED} AND id {_SPARED}", [older["facts"], older["facts"], pins]),
+    }
+    found = {}
+    for name, (ledger, table, where, values) in questions.items():
+        rows = ledger.rows(
+            f"SELECT count(*) FILTER (WHERE {where}) AS n, count(*) AS whole FROM {table}", values
+        )
+        n, whole = (int(rows[0]["n"]), int(rows[0]["whole"])) if rows else (0, 0)
+        found[name] = (n if older[name] else 0, whole)
+    return found
+
+
+def reach(logs: LogsLedger, most: int, before: int, pinned: Collection[str]) -> int:
+    """The time before which the `most` oldest calls lie that nothing pins and that are older than `before`."""
+    pins = list(pinned)
+    rows = logs.rows(
+        f'SELECT epoch_us(max("timestamp")) AS at FROM (SELECT "timestamp" FROM logs WHERE {_OLDER} AND ulid {_SPARED} '
+        f'AND tool_call_id {_SPARED} ORDER BY "timestamp" LIMIT {int(most)})',
+        [before, pins, pins],
     )
-    for place, (ledger, what, values) in enumerate(questions):
-        if values[0]:
-            rows = ledger.rows(f"SELECT count(*) AS n FROM {what}", values)
-            found[place] = int(rows[0]["n"]) if rows else 0
-    return found[0], found[1], found[2], found[3]
+    at = rows[0]["at"] if rows else None
+    return int(at) + 1 if at is not None else 0
 
 
 def audits(ledger: LogsLedger, pace: Pace, *, days: int) -> int:

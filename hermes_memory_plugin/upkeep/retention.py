@@ -27,6 +27,7 @@ from hermes_memory_plugin.upkeep.pins import pinned
 
 if TYPE_CHECKING:
     from hermes_memory_plugin.parts import Parts
+    from hermes_memory_plugin.store.ledger import Ledger
 
 DAY = 86_400_000_000
 NEAR = 0.8
@@ -34,7 +35,10 @@ NEAR = 0.8
 BUDGET = 60.0
 """Seconds one run in the background may take; the rest waits for the next day's, or for the next session's."""
 FRESH = 0.15
-"""A ledger is written anew once this share of it is dead."""
+"""A ledger is written anew once this share of it is dead …"""
+WORTH = 0.05
+"""… or so many of its rows are to go or to be compressed; for fewer it waits up to a week."""
+WEEK = 7 * DAY
 EVENT_DAYS = 400
 _STATE = "upkeep.json"
 _WARN_DAYS = 14
@@ -66,7 +70,7 @@ class Report:
 class Upkeep:
     """The upkeep of one memory. Safe to share between threads; `stop` ends a run after its present slice."""
 
-    STEPS = ("followed", "payloads", "calls", "turns", "facts", "size", "small", "files", "ledgers")
+    STEPS = ("followed", "small", "logs", "facts", "files")
 
     def __init__(self, memory: Parts) -> None:
         self._memory = memory
@@ -163,9 +167,9 @@ class Upkeep:
         pins = pinned(memory, _now())
         report.pinned = len(pins)
         report.bytes_before = report.bytes_after = size_of(memory.folder)
-        report.compressed, report.calls, report.turns, report.facts = purge.count(
-            memory.archive.logs, memory.archive.facts, cut, pins
-        )
+        found = purge.count(memory.archive.logs, memory.archive.facts, cut, pins)
+        report.compressed, report.calls = found["payloads"][0], found["calls"][0]
+        report.turns, report.facts = found["turns"][0], found["facts"][0]
         report.outlived = len(followed(memory, dry_run=True))
         report.finished = True
         return report
@@ -189,48 +193,55 @@ class Upkeep:
     def _followed(self, report: Report, pace: Pace) -> None:
         report.outlived = len(followed(self._memory))
 
-    def _payloads(self, report: Report, pace: Pace) -> None:
-        cut = self._cuts()["payloads"]
-        if cut and self._memory.archive.logs.path.exists():
-            report.compressed = purge.payloads(self._memory.archive.logs, cut, pace)
-
-    def _calls(self, report: Report, pace: Pace) -> None:
-        cut = self._cuts()["calls"]
-        if cut and self._memory.archive.logs.path.exists():
-            pins = self._pins(report)
-            report.calls = purge.calls(self._memory.archive.logs, cut, pins, pace, self._gone)
-
-    def _turns(self, report: Report, pace: Pace) -> None:
-        cut = self._cuts()["turns"]
-        if cut and self._memory.archive.logs.path.exists():
-            pins = self._pins(report)
-            report.turns = purge.turns(self._memory.archive.logs, cut, pins, pace, self._gone)
-
-    def _facts(self, report: Report, pace: Pace) -> None:
-        cut = self._cuts()["facts"]
-        if cut and self._memory.archive.facts.path.exists():
-            pins = self._pins(report)
-            report.facts = purge.facts(self._memory.archive.facts, cut, pins, pace, self._gone)
-
-    def _size(self, report: Report, pace: Pace) -> None:
-        """Above the limit, the oldest calls nothing cites go before their time; those of the last month stay."""
-        memory, kept = self._memory, self._memory.settings.retention
+    def _logs(self, report: Report, pace: Pace) -> None:
+        """Old results are compressed, outlived calls and turns go; above the limit calls go before their time."""
+        memory, kept, cuts = self._memory, self._memory.settings.retention, self._cuts()
         logs = memory.archive.logs
-        excess = size_of(memory.folder) - report.limit
-        if excess <= 0 or kept.policy == "keep" or not logs.path.exists():
+        if not logs.path.exists():
             return
-        found = logs.rows("SELECT count(*) AS n FROM logs")
-        rows = int(found[0]["n"]) if found else 0
-        each = max(1, logs.size() // max(rows, 1))
-        most = excess * 11 // 10 // each + 1
-        cut = _now() - max(kept.grace_days, 1) * DAY
-        report.calls += purge.calls(logs, cut, self._pins(report), pace, self._gone, most=most)
-        compact.compact(logs, pace)
-        if size_of(memory.folder) > report.limit:
+        compact.clear(logs)
+        pins = self._pins(report)
+        excess = size_of(memory.folder) - report.limit
+        if excess > 0 and kept.policy != "keep":
+            rows = int(logs.rows("SELECT count(*) AS n FROM logs")[0]["n"])
+            each = max(1, logs.size() // max(rows, 1))
+            spared = _now() - max(kept.grace_days, 1) * DAY
+            cuts["calls"] = max(cuts["calls"], purge.reach(logs, excess * 11 // 10 // each + 1, spared, pins))
+        found = purge.count(logs, memory.archive.facts, cuts, pins)
+        worth = [found[name] for name in ("calls", "turns", "payloads")]
+        if self._rewrite(logs, worth):
+            edit = purge.Edit(cuts["calls"], cuts["turns"], 0, cuts["payloads"], pins, self._gone)
+            compact.compact(logs, pace, edit)
+            report.calls, report.turns = edit.done["calls"], edit.done["turns"]
+            report.compressed = edit.done["payloads"]
+        memory.archive.flush()
+        if excess > 0 and kept.policy != "keep" and size_of(memory.folder) > report.limit:
             report.left.append(
                 f"memory/ is still above {kept.max_gb:g} GB (retention.max_gb): what is left is cited, of the last "
                 f"{max(kept.grace_days, 1)} days, or no logged call."
             )
+
+    def _facts(self, report: Report, pace: Pace) -> None:
+        """Facts replaced or outlived long ago go."""
+        cuts, facts = self._cuts(), self._memory.archive.facts
+        if not facts.path.exists():
+            return
+        compact.clear(facts)
+        pins = self._pins(report)
+        if self._rewrite(facts, [purge.count(self._memory.archive.logs, facts, cuts, pins)["facts"]]):
+            edit = purge.Edit(facts=cuts["facts"], pinned=pins, gone=self._gone)
+            compact.compact(facts, pace, edit)
+            report.facts = edit.done["facts"]
+            self._memory.archive.flush()
+
+    def _rewrite(self, ledger: Ledger, worth: Sequence[tuple[int, int]]) -> bool:
+        """Whether a ledger is written anew: for enough rows that go, for any after a week, for a file half empty."""
+        if any(n and (n >= WORTH * whole or self._late()) for n, whole in worth):
+            return True
+        return ledger.size() > _SMALL and compact.dead_share(ledger) > FRESH
+
+    def _late(self) -> bool:
+        return _now() - int(self.state().get("rewritten") or 0) > WEEK
 
     def _small(self, report: Report, pace: Pace) -> None:
         """Old counters, audits of what is forgotten, the trash, snapshots of sessions long over."""
@@ -245,13 +256,6 @@ class Upkeep:
         bytes_gone.orphans(self._memory, self._cuts()["calls"])
         bytes_gone.vectors(self._memory, report, for_good=False)
 
-    def _ledgers(self, report: Report, pace: Pace) -> None:
-        for ledger in (self._memory.archive.logs, self._memory.archive.facts):
-            compact.clear(ledger)
-            if ledger.size() > _SMALL and compact.dead_share(ledger) > FRESH:
-                compact.compact(ledger, pace)
-        self._memory.archive.flush()
-
     def _pins(self, report: Report) -> set[str]:
         if self._pinned is None:
             self._pinned = pinned(self._memory, _now())
@@ -265,7 +269,10 @@ class Upkeep:
 
     def _write(self, step: str, report: Report) -> None:
         state: dict[str, Any] = {"step": step, "report": asdict(report)}
-        state["done"] = _now() if not step else int(self.state().get("done") or 0)
+        known = self.state()
+        state["done"] = _now() if not step else int(known.get("done") or 0)
+        whole = not step and report.calls + report.turns + report.facts + report.compressed > 0
+        state["rewritten"] = _now() if whole else int(known.get("rewritten") or 0)
         atomic_write(self._memory.folder, _STATE, json.dumps(state, ensure_ascii=False, indent=1))
 
 
