@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -106,8 +107,10 @@ def read_pdf(
     on_page(0, first.pages)
     read = []
     characters = 0
+    hurry = time.monotonic() + limits.seconds_for(first.pages) / 2
     for number in range(first.pages):
-        page, count = _page(first, None if plain else reference, number)
+        late = time.monotonic() > hurry
+        page, count = _page(first, None if plain or late else reference, number, tables=not late)
         characters += count
         if characters > limits.characters:
             raise Refused(ReadReport("too_big", f"it has more than {limits.characters:,} characters of text"))
@@ -128,8 +131,9 @@ def _opened(data: bytes, password: str | None, plain: bool) -> _Native | _Refere
 
 
 def _page(
-    first: _Native | _Reference, other: Callable[[], _Reference | None] | None, number: int
+    first: _Native | _Reference, other: Callable[[], _Reference | None] | None, number: int, *, tables: bool
 ) -> tuple[_Read, int]:
+    """One page and how many characters it has; `tables`: whether there is time to look for ruled ones."""
     best, worst = _one(first, number)
     if worst >= garbled.NOTICED and other is not None:
         second = other()
@@ -145,7 +149,9 @@ def _page(
         return _Read(sheet.height, [], [garbled.BAD_FONT]), 0
     if worst >= garbled.NOTICED:
         problems.append(f"{worst:.0%} of its characters could not be read")
-    found, taken = ruled.ruled(rules.grids(edges), sheet.glyphs)
+    if not tables and edges:
+        problems.append("its ruled tables were not looked for: half the time of the file was over")
+    found, taken = ruled.ruled(rules.grids(edges) if tables else [], sheet.glyphs)
     free = [glyph for place, glyph in enumerate(sheet.glyphs) if place not in taken]
     columns = reading_order([*glyphs.runs(free), *found])
     return _Read(sheet.height, columns, problems), len(sheet.glyphs)

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 _MOST_EDGES = 1_500
 """Edges of one page; a drawing has more, a table does not."""
+_MOST_CROSSINGS = 2_000
+"""Corners of cells on one page; looking for cells takes time by their square."""
 _MOST_OBJECTS = 20_000
 _MOST_SEGMENTS = 64
 _STRAIGHT = 1.0
@@ -88,7 +90,7 @@ def grids(edges: list[Edge]) -> list[Grid]:
     ]
     merged = table.merge_edges(given, 3, 3, 3, 3)
     crossings = table.edges_to_intersections(merged, 3, 3)
-    if len(crossings) > 4_000:
+    if len(crossings) > _MOST_CROSSINGS:
         return []
     found = []
     for cells in table.cells_to_tables(table.intersections_to_cells(crossings)):

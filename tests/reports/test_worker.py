@@ -16,6 +16,7 @@ from hermes_memory_plugin.errors import ReportUnreadable
 from hermes_memory_plugin.extensions import Hooks
 from hermes_memory_plugin.reports.limits import MB, Limits
 from hermes_memory_plugin.reports.pool import Progress, read_many
+from hermes_memory_plugin.reports.reader import read
 from hermes_memory_plugin.reports.worker import Worker, read_report
 from tests.reports.shelf import LINJIANG, LOCKED, PASSWORD, QINGHE, SHELF, bomb, pdf, words
 
@@ -101,6 +102,16 @@ def test_a_file_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
         assert (read.status, "longer than the limit of 1 s" in read.reason) == ("broken", True), read.reason
     with Worker() as worker:
         assert worker.read(SHELF / LINJIANG).status == "text"
+
+
+def test_when_time_runs_short_the_text_still_comes_and_what_was_left_out_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "grids.pdf"
+    lines = [b"%d 40 m %d 800 l S" % (x, x) for x in range(10, 590, 20)]
+    lines += [b"10 %d m 580 %d l S" % (y, y) for y in range(40, 800, 20)]
+    path.write_bytes(pdf(b"\n".join(lines) + words(20), pages=3))
+    late = read(path, limits=Limits(seconds=0.0))
+    assert late.status == "text"
+    assert [number for number, problem in late.problems if "ruled tables" in problem] == [1, 2, 3]
 
 
 def test_a_bomb_meets_the_memory_limit_and_nothing_else_does(tmp_path: Path) -> None:
