@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 MOST = 8
 """Facts one turn may give."""
 _BEFORE = 2
+_ABOUT = 300
+"""The newest facts about a security that a correction may mean."""
 _LONGEST = 4_000
 """Characters of a message that are read: who writes more pastes."""
 _CONCLUDES = re.compile(r"结论|结论|conclusion|verdict|bottom line", re.IGNORECASE)
@@ -199,9 +201,12 @@ def fact_reader(reader: Reader) -> FactReader:
     def rows_about(owner: str, entity: str) -> list[Row]:
         view = index.view({owner}, now_us=time.time_ns() // 1000, layers=("L1",), states=("live", "expired"))
         wanted = keys.subject_of(entity)
+        numbers = view.postings(f"@{entity}")[0]
+        if len(numbers) > _ABOUT:
+            numbers = numbers[view.column("created", numbers).argsort()[-_ABOUT:]]
         return [
             row
-            for row in view.rows(view.postings(f"@{entity}")[0])
+            for row in view.rows(numbers)
             if keys.subject_of(str(row.extra.get("subject") or "")) == wanted
         ]
 
