@@ -174,6 +174,7 @@ def run(argv: Sequence[str] | None = None, *, prog: str = "hermes-memory") -> in
         owner_verbs,
         persona_verbs,
         proof_verbs,
+        report_verbs,
         state_verbs,
         upkeep_verbs,
     )
@@ -188,6 +189,7 @@ def run(argv: Sequence[str] | None = None, *, prog: str = "hermes-memory") -> in
         persona_verbs,
         index_verbs,
         mapper_verbs,
+        report_verbs,
         owner_verbs,
         upkeep_verbs,
         host_verbs,

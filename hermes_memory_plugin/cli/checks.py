@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from hermes_memory_hookspecs import Owner
 from hermes_memory_plugin.cli.views import PROBE
 from hermes_memory_plugin.errors import HermesMemoryError, LedgerBusy
 from hermes_memory_plugin.home import shared_place, unwritable
@@ -172,9 +173,26 @@ def of_memory(memory: Memory) -> Iterator[Check]:
         yield Check("degraded", "warn", f"{DEGRADED.get(name, name)}: {count} in the last week{last}")
     if not status["degraded"]:
         yield Check("degraded", "ok", "nothing was late, failed or degraded in the last week")
+    yield from _reports(memory)
     for notice in status["upkeep"]["notices"]:
         yield Check("upkeep", "warn", notice)
     yield from _seams(_heard(memory))
+
+
+def _reports(memory: Memory) -> Iterator[Check]:
+    """Reports whose file is gone: they are still searched, but their pages cannot be opened."""
+    if not memory.archive.reports.path.exists():
+        return
+    gone = memory.library.missing(Owner.ANY)
+    if gone:
+        names = ", ".join(row["path"] for row in gone[:3])
+        more = f" and {len(gone) - 3} more" if len(gone) > 3 else ""
+        yield Check(
+            "reports", "warn", f"the file is gone: {names}{more}",
+            "reports relocate OLD NEW where the folder moved, else reports prune",
+        )  # fmt: skip
+    else:
+        yield Check("reports", "ok", "every report has its file")
 
 
 def _heard(memory: Memory) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What Hermes loads: `register(ctx)` connects its hooks, its middleware, two tools, a slash command and `hermes memory-layers`.
+"""What Hermes loads: `register(ctx)` connects its hooks, its middleware, three tools, a slash command and `hermes memory-layers`.
 
 Loaded while Hermes starts, so it imports next to nothing; everything else comes with the first hook.
 """

@@ -34,7 +34,7 @@ EDITABLE = (
 _Row = dict[str, Any]
 
 
-class NotEditable(HermesMemoryError):
+class NotEditable(HermesMemoryError, ValueError):
     """A field of a report was given a value it cannot have; nothing was changed."""
 
     def __init__(self, field: str, value: object, reason: str) -> None:
@@ -142,7 +142,8 @@ class Library:
             self._memory.count("report_refused", f"{where}: {report.reason}")
             return Added(where, "refused", status=report.status, reason=report.reason)
         mine = [row for row in self.reports(Owner.ANY) if row["owner"] == owner.key]
-        words = report.text_sha256 or report.sha256
+        # Of two files with pages nobody could read it cannot be said that they are one.
+        words = ("" if report.problems else report.text_sha256) or report.sha256
         before = next((row for row in mine if where and row["path"] == where), None)
         before = before or next((row for row in mine if given and row["id"] == given), None)
         same = next((row for row in mine if row["text_sha256"] == words and row is not before), None)

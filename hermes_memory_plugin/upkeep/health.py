@@ -31,7 +31,7 @@ def status(memory: Parts) -> dict[str, Any]:
     journals = live_journals(memory.folder / "journal")
     ledgers: dict[str, Any] = {}
     problems = list(reader.problems())
-    for ledger in (memory.archive.facts, memory.archive.logs):
+    for ledger in (memory.archive.facts, memory.archive.logs, memory.archive.reports):
         try:
             ledgers[ledger.name] = ledger.status()
         except HermesMemoryError as error:

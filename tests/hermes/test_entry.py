@@ -36,7 +36,7 @@ import hermes_memory_plugin
 (ours,) = [one for one in manager.list_plugins() if one["name"] == "hermes-memory"]
 print(json.dumps({
     "before": before, "after": after, "heavy": heavy, "ours": ours, "file": hermes_memory_plugin.__file__,
-    "tools": sorted(name for name in registry.get_all_tool_names() if name in ("remember", "memory_trace")),
+    "tools": sorted(name for name in registry.get_all_tool_names() if name in ("remember", "memory_trace", "search_reports")),
     "commands": sorted(manager._plugin_commands), "cli": sorted(manager._cli_commands),
     "skills": manager.list_plugin_skills("hermes-memory"),
     "slash": manager._plugin_commands["memory-layers"]["handler"]("help"),
@@ -80,7 +80,7 @@ def test_hook_liveness(host: HermesHost) -> None:
     assert {name: seen["before"].get(name) for name in entry.HOOKS} == dict.fromkeys(entry.HOOKS, 1)
     assert seen["after"] == seen["before"]
     assert seen["ours"]["enabled"] is True
-    assert seen["tools"] == ["memory_trace", "remember"]
+    assert seen["tools"] == ["memory_trace", "remember", "search_reports"]
     assert commands.NAME in seen["commands"]
     assert commands.NAME in seen["cli"]
     assert seen["skills"] == [entry.SKILL]
