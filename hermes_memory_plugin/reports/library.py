@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hermes_memory_hookspecs import Owner, ReportDocument
 from hermes_memory_plugin.errors import HermesMemoryError, NotFound
+from hermes_memory_plugin.layers.facts import as_json
 from hermes_memory_plugin.reports.chunk import chunks
 from hermes_memory_plugin.reports.document import ReadReport, from_document
+from hermes_memory_plugin.reports.opinions import facts_of, id_of, opinions
 from hermes_memory_plugin.store.ledger_reports import passage_records
 
 if TYPE_CHECKING:
@@ -157,7 +159,8 @@ class Library:
         for field in (before or {}).get("edited", ()):  # a person knows better than the next reading
             row[field] = (before or {})[field]
         row["edited"] = list((before or {}).get("edited", ()))
-        row["added_at"] = (before or {}).get("added_at") or row["added_at"]
+        if before is not None and before["text_sha256"] == words:
+            row["added_at"] = before["added_at"]
         passages = [
             {
                 "id": f"{id}:{words[:8]}:{place}",
@@ -173,7 +176,9 @@ class Library:
         row["passages"] = len(passages)
         old = [] if before is None else self._passages(before)
         stay = {one["id"] for one in passages}
-        self._journal(row, passages, gone=[one["id"] for one in old if one["id"] not in stay])
+        self._journal(
+            row, passages, gone=[one["id"] for one in old if one["id"] not in stay], before=before, old=old
+        )
         return _said(row, "replaced" if before is not None else "added", where)
 
     def document(self, name: str, owner: Owner | None = None) -> tuple[_Row, list[_Row]]:
@@ -188,13 +193,19 @@ class Library:
         row = self.report(name, owner)
         checked = {field: _checked(field, value) for field, value in fields.items()}
         edited = list(dict.fromkeys([*row["edited"], *checked]))
-        return self._put(row | checked | {"edited": edited})
+        changed = row | checked | {"edited": edited}
+        passages = self._passages(row)
+        self._journal(changed, passages, gone=[], before=row, old=passages)
+        return changed
 
     def remove(self, name: str, *, owner: Owner | None = None) -> _Row:
         """Take a report out of the library; the file stays where it is."""
         row = self.report(name, owner)
-        ids = [one["id"] for one in self._passages(row)]
+        passages = self._passages(row)
+        ids = [one["id"] for one in passages]
+        thought = [id_of(row, one) for one in opinions(row, passages)]
         self._memory.journal.append("report_gone", {"id": row["id"], "ids": ids}, owner=row["owner"])
+        self._forget(row["owner"], thought)
         self._memory.archive.notify()
         return row
 
@@ -225,14 +236,35 @@ class Library:
             found = self._memory.archive.reports.passages(row["id"])
         return found
 
-    def _journal(self, row: _Row, passages: list[_Row], *, gone: list[str]) -> None:
+    def _forget(self, owner: str, ids: list[str]) -> None:
+        if ids:
+            self._memory.journal.append("forget", {"ids": ids, "by": owner, "why": "its report"}, owner=owner)
+
+    def _journal(
+        self,
+        row: _Row,
+        passages: list[_Row],
+        *,
+        gone: list[str],
+        before: _Row | None = None,
+        old: Sequence[_Row] = (),
+    ) -> None:
+        """Write the report with its passages and what it thinks, in place of what it was `before`."""
         owner = str(row["owner"])
+        thought = list(facts_of(row, opinions(row, passages)))
+        stay = {one.id for one in thought}
+        earlier = [id_of(before, one) for one in opinions(before, old)] if before is not None else []
+        self._forget(owner, [id for id in earlier if id not in stay])
         records: list[tuple[str, Mapping[str, Any], str, str | None, int | None]] = []
         if gone:
             records.append(("report_gone", {"id": "", "ids": gone}, owner, None, None))
         records += [
             (one.kind, one.data, owner, None, None)
             for one in passage_records({"record": "", **row}, passages)
+        ]
+        records += [
+            ("fact", as_json(self._memory.dated(fact), approximate=False), owner, None, None)
+            for fact in thought
         ]
         kept = {name: value for name, value in row.items() if name not in ("owner", "record")}
         records.append(("report", kept, owner, None, None))
