@@ -200,7 +200,10 @@ class Reports(_Section):
     """The library of research reports."""
 
     quote_characters: int = Field(
-        default=600, ge=100, le=8_000, description="most characters of one passage that are handed to the model"
+        default=600,
+        ge=100,
+        le=8_000,
+        description="most characters of one passage that are handed to the model",
     )
 
 
