@@ -77,6 +77,7 @@ def test_what_is_stored_can_still_be_read(read_only: Command) -> None:
     assert read_only("status").code == 0
 
 
+@pytest.mark.slow
 def test_doctor_names_who_holds_the_memory_and_does_not_wait_for_long(
     cli: Command, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -115,6 +115,7 @@ def _started(home: Path, folder: Path) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_was_said_to_be_added_survives_a_kill_and_the_rest_is_added_next_time(
     command: Command, tmp_path: Path
 ) -> None:
@@ -135,6 +136,7 @@ def test_what_was_said_to_be_added_survives_a_kill_and_the_rest_is_added_next_ti
     assert len(found) == len({one["id"] for one in found}) >= 12
 
 
+@pytest.mark.slow
 def test_two_processes_may_add_one_folder_at_once(command: Command, tmp_path: Path) -> None:
     folder = folder_of(tmp_path, 4)
     both = [_started(command.home, folder) for _ in range(2)]

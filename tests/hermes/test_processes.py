@@ -19,7 +19,7 @@ from tests.hermes import story
 from tests.hermes_env import CURRENT, HermesHost, hosts
 from tests.lab.hermes_lab import PLUGIN, Lab, last_user, summary_rule
 
-pytestmark = pytest.mark.hermes
+pytestmark = [pytest.mark.hermes, pytest.mark.slow]
 
 QUESTION = "贵州茅台现在PE多少？"
 CALL = {"tool_calls": [{"id": "call_lab_1", "name": "terminal", "arguments": {"command": "printf 28.1"}}]}

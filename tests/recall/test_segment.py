@@ -185,6 +185,7 @@ with Memory.open({home!r}) as memory:
 """
 
 
+@pytest.mark.slow
 def test_two_segmenters_share_one_index(tmp_path: Path) -> None:
     """The first one is recorded; who has it uses it, who has not reads the index as it is, and nobody makes it anew."""
 

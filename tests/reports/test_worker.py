@@ -114,6 +114,7 @@ def test_when_time_runs_short_the_text_still_comes_and_what_was_left_out_is_said
     assert [number for number, problem in late.problems if "ruled tables" in problem] == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_a_bomb_meets_the_memory_limit_and_nothing_else_does(tmp_path: Path) -> None:
     path = tmp_path / "bomb.pdf"
     path.write_bytes(bomb(400))
@@ -171,6 +172,7 @@ def test_a_plugin_is_asked_before_us() -> None:
         assert worker.read(SHELF / LINJIANG, hooks=hooks).metadata.broker == "临江证券"
 
 
+@pytest.mark.slow
 def test_many_files_come_as_they_are_done_each_once(tmp_path: Path) -> None:
     paths = [
         *sorted(path for path in SHELF.iterdir() if path.suffix in (".pdf", ".md", ".txt")),

@@ -292,6 +292,7 @@ def writer(folder: Path, store: str, first: int, rounds: int) -> subprocess.Pope
     return process
 
 
+@pytest.mark.slow
 def test_lance_conflict_retry(tmp_path: Path, ref: Ref) -> None:
     """Two processes write the same table at once: every write is done, nothing is lost."""
     rounds = 15

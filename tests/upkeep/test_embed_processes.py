@@ -11,6 +11,8 @@ import pytest
 from hermes_memory_plugin.store.vectors import LANCE, MATRIX, Vectors
 from tests.upkeep.embed_lab import answer_of, configure, process
 
+pytestmark = pytest.mark.slow
+
 PRELUDE = """
 import json, sys, threading, time
 from pathlib import Path

@@ -21,6 +21,8 @@ from hermes_memory_plugin.store import compact
 from hermes_memory_plugin.store.locks import LockBusy, LockFile
 from hermes_memory_plugin.upkeep import retention
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
 BOB = Owner(platform="telegram", user_id="7")

@@ -29,7 +29,7 @@ def day(cell: object) -> date | None:
         return None
     if not isinstance(cell, str):
         if 1e11 <= cell <= 4.2e12:  # how pandas writes times as JSON
-            return (_EPOCH + timedelta(milliseconds=int(cell))).date()
+            return _plausible((_EPOCH + timedelta(milliseconds=int(cell))).date())
         if cell != cell or abs(cell) > 1e9 or cell != int(cell):
             return None
         cell = str(int(cell))
@@ -49,6 +49,10 @@ def _day_of(text: str) -> date | None:
         found = date(int(match[1]), int(match[2]), int(match[3]))
     except ValueError:
         return None
+    return _plausible(found)
+
+
+def _plausible(found: date) -> date | None:
     return found if _FIRST <= found.year <= _LAST else None
 
 
