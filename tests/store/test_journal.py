@@ -83,7 +83,9 @@ def test_file_and_folders_are_private(journal: Journal) -> None:
 def test_any_json_comes_back_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any], owner: str
 ) -> None:
-    assume(mask_json(data) == data and mask_text(owner) == owner)  # a "passwd" drawn by chance has its own tests
+    assume(
+        mask_json(data) == data and mask_text(owner) == owner
+    )  # a "passwd" drawn by chance has its own tests
     folder = tmp_path_factory.mktemp("journal")
     journal = Journal(folder)
     record = journal.append("trace", data, owner=owner)
