@@ -25,8 +25,12 @@ class Sessions:
 
     def met(self, home: Path, arguments: dict[str, Any]) -> Conversation | None:
         """The conversation of a hook call, if an earlier one began it."""
-        session_id = text(arguments, "session_id") or host.session_env("HERMES_SESSION_ID")
-        found = self.lineages.find(home, session_id, task_id=text(arguments, "task_id"))
+        session_id, task_id = text(arguments, "session_id"), text(arguments, "task_id")
+        found = self.lineages.find(home, session_id, task_id=task_id) if session_id or task_id else None
+        if found is None and not session_id:
+            # Only now: the environment is the process's, and a subagent or another chat may have set it since.
+            session_id = host.session_env("HERMES_SESSION_ID")
+            found = self.lineages.find(home, session_id)
         if found is None and session_id and text(arguments, "turn_id"):
             self.lineages.root(home, session_id, text(arguments, "turn_id"))
             found = self.lineages.find(home, session_id)

@@ -147,6 +147,22 @@ def test_a_version_without_turn_ids_and_statuses(bridge: Bridge, home: Path, wit
     assert trace.turn_id == _turns(bridge, home)[0]["turn_id"]
 
 
+@pytest.mark.parametrize("named", ["task", "nothing"])
+def test_a_nested_call_belongs_to_its_task_whoever_set_the_environment_since(
+    bridge: Bridge, home: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    bridge.pre_llm_call(**_message("一", task_id="task-1"))
+    bridge.pre_llm_call(**_message("二", session="s2", task_id="task-2"))
+    monkeypatch.setenv("HERMES_SESSION_ID", "s2")  # a subagent, or another chat, was the last to begin
+    task = {"task_id": "task-1"} if named == "task" else {}
+    bridge.post_tool_call(tool_name="terminal", args={}, result="ok", session_id="", tool_call_id="", **task)
+    memory = bridge.runtime.plugin.memory_of(home)
+    memory.flush()
+    (call,) = memory.archive.logs.rows("SELECT session_id, turn_id FROM logs")
+    expected = "s1" if named == "task" else "s2"
+    assert (call["session_id"], call["turn_id"]) == (expected, f"{expected}:task:1")
+
+
 def test_nothing_the_host_owns_is_changed(bridge: Bridge) -> None:
     arguments = _message(QUESTION)
     before = copy.deepcopy(arguments)
