@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 _OFFSETS: Table = {"journal": "text", "offset": "integer"}
 
 
+def at_fault(error: Exception) -> bool:
+    """Whether an error speaks against the records that were to be stored, not against the moment or the file."""
+    return fault(error) is Fault.STATEMENT and not isinstance(error, OSError)
+
+
 class LedgerConsumer(Ledger):
     """A ledger that the drain fills."""
 
@@ -72,7 +77,7 @@ class LedgerIntake:
         try:
             self._commit(records, [], offsets)
         except Exception as error:
-            if fault(error) is not Fault.STATEMENT or isinstance(error, OSError):
+            if not at_fault(error):
                 raise
             bad = dict(self._poison(records))
             good = [record for number, record in enumerate(records) if number not in bad]
@@ -104,20 +109,25 @@ class LedgerIntake:
 
     def _poison(self, records: Sequence[Record], start: int = 0) -> list[tuple[int, str]]:
         """(position, reason) of the records that cannot be stored, found by halving."""
-        if not records:
+        if not records or not self._refusal(records):
             return []
+        if len(records) == 1:
+            # Asked twice: what fails once may have been the moment's fault, and a record set aside is out of its table.
+            reason = self._refusal(records)
+            return [(start, reason)] if reason else []
+        half = len(records) // 2
+        return self._poison(records[:half], start) + self._poison(records[half:], start + half)
+
+    def _refusal(self, records: Sequence[Record]) -> str:
+        """Why these records cannot be stored together; "" when they can. Nothing is changed."""
         try:
             self._connection.execute("BEGIN")
             self._ledger.store(self._connection, records)
         except Exception as error:
-            if fault(error) is not Fault.STATEMENT or isinstance(error, OSError):
+            if not at_fault(error):
                 raise
-            if len(records) == 1:
-                return [(start, f"{type(error).__name__}: {error}"[:500])]
-        else:
-            return []
+            return f"{type(error).__name__}: {error}"[:500]
         finally:
             with contextlib.suppress(Exception):
                 self._connection.execute("ROLLBACK")
-        half = len(records) // 2
-        return self._poison(records[:half], start) + self._poison(records[half:], start + half)
+        return ""

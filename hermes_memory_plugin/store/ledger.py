@@ -82,7 +82,7 @@ class Ledger:
                 if kind is Fault.CORRUPT:
                     connection.close()
                     raise self._set_aside(error, move=write) from error
-                if kind in (Fault.SURROUNDINGS, Fault.ENGINE):
+                if kind in (Fault.SURROUNDINGS, Fault.ENGINE, Fault.PASSING):
                     raise LedgerUnusable(self.path, _first_line(error)) from error
                 raise
             except OSError as error:

@@ -18,6 +18,7 @@ class Fault(Enum):
     CORRUPT = "the file is damaged"
     SURROUNDINGS = "the disk, the folder or the memory does not let us"
     ENGINE = "DuckDB itself failed"
+    PASSING = "nothing is known against the statement or the file: it was interrupted, or lost its connection"
     STATEMENT = "the statement or its values are at fault"
 
 
@@ -79,19 +80,31 @@ _SIGNS: tuple[tuple[Fault, re.Pattern[str]], ...] = (
         ),
     ),
 )
+_ENGINE = frozenset({"InternalException", "FatalException"})
+# A statement that is interrupted (DuckDB sees a signal of the process in any of its threads) says nothing about its values.
+_PASSING = frozenset(
+    {
+        "InterruptException",
+        "OperationalError",
+        "PermissionException",
+        "SequenceException",
+        "DependencyException",
+    }
+)
 _VERSIONS = re.compile(r"version number (\d+).*?between \d+ and (\d+)", re.S)
 _HOLDER = re.compile(r"held in (.+? \(PID \d+\))")
 
 
 def fault(error: Exception) -> Fault:
-    """Sort an exception of DuckDB; what no sign is known for is blamed on the statement."""
+    """Sort an exception of DuckDB; what no sign is known for is blamed on the statement, if its class may be."""
     text = str(error)
     for kind, sign in _SIGNS:
         if sign.search(text):
             return kind
-    return (
-        Fault.ENGINE if type(error).__name__ in ("InternalException", "FatalException") else Fault.STATEMENT
-    )
+    classes = {one.__name__ for one in type(error).__mro__}
+    if classes & _ENGINE:
+        return Fault.ENGINE
+    return Fault.PASSING if classes & _PASSING else Fault.STATEMENT
 
 
 def is_damage(error: Exception) -> bool:

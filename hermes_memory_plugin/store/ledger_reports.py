@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hermes_memory_plugin.store.files import atomic_write
-from hermes_memory_plugin.store.intake import LedgerConsumer, LedgerIntake
+from hermes_memory_plugin.store.intake import LedgerConsumer, LedgerIntake, at_fault
 from hermes_memory_plugin.store.ledger import Owners, transaction
-from hermes_memory_plugin.store.ledger_faults import Fault, fault
 from hermes_memory_plugin.store.ledger_rows import (
     OTHER,
     TOMBSTONES,
@@ -197,20 +196,27 @@ class _Intake(LedgerIntake):
                 self._reports.store(connection, records)
             return
         except Exception as error:
-            if fault(error) is not Fault.STATEMENT or isinstance(error, OSError):
+            if not at_fault(error):
                 raise
         for record in records:  # the one that cannot be stored is kept as what it is
-            try:
+            if not self._store_alone(connection, record):
+                continue
+            reason = self._store_alone(connection, record)  # twice: it may have been the moment's fault
+            if reason:
                 with transaction(connection):
-                    self._reports.store(connection, [record])
-            except Exception as error:
-                if fault(error) is not Fault.STATEMENT or isinstance(error, OSError):
-                    raise
-                with transaction(connection):
-                    replace(
-                        connection, "other", OTHER, [other(record, f"{type(error).__name__}: {error}"[:500])]
-                    )
+                    replace(connection, "other", OTHER, [other(record, reason)])
                 self.refused += 1
+
+    def _store_alone(self, connection: DuckDBPyConnection, record: Record) -> str:
+        """Store one record; returns why it cannot be stored, "" when it is."""
+        try:
+            with transaction(connection):
+                self._reports.store(connection, [record])
+        except Exception as error:
+            if not at_fault(error):
+                raise
+            return f"{type(error).__name__}: {error}"[:500]
+        return ""
 
     def drop(self, journals: Collection[str]) -> None:
         """Forget journals that are gone."""

@@ -13,11 +13,13 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from hermes_memory_plugin.errors import LedgerBusy, LedgerNewer
 from hermes_memory_plugin.store.drain import BATCH, PAUSE, Drain
 from hermes_memory_plugin.store.journal import Chunk
+from hermes_memory_plugin.store.ledger_faults import LedgerUnusable
 from tests.store.ledger_lab import Lab, hold_file, let_go, line_of, other_process
 
 
@@ -195,6 +197,45 @@ def test_one_poisoned_record_does_not_hold_up_the_others(lab: Lab) -> None:
     (kept,) = lab.facts.rows("SELECT record, why FROM other")
     assert json.loads(kept["record"])["id"] == "poison"
     assert "no key for this one" in kept["why"]
+
+
+@pytest.mark.parametrize("times", range(1, 6))
+def test_a_moments_failure_sets_no_record_aside(lab: Lab, times: int) -> None:
+    """However often in a row, and at whatever point of the search for a culprit."""
+    left = times
+
+    def key_of(owner: str, fields: object) -> str:
+        nonlocal left
+        if fields["id"] == "f2" and left:  # type: ignore[index]
+            left -= 1
+            raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
+        return ""
+
+    lab.facts._key_of = key_of
+    for number in range(4):
+        lab.fact(f"f{number}")
+    for _ in range(times):
+        report = lab.drain.run(force=True)
+        assert report.refused == 0
+        assert isinstance(report.errors["facts"], LedgerUnusable)
+        assert lab.fact_ids() == []
+    assert lab.drained().refused == 0
+    assert lab.fact_ids() == ["f0", "f1", "f2", "f3"]
+
+
+def test_a_record_is_set_aside_only_when_it_fails_twice_alone(lab: Lab) -> None:
+    failures = iter([True, True, True])  # together with the others, in its half, and once alone
+
+    def key_of(owner: str, fields: object) -> str:
+        if fields["id"] == "f1" and next(failures, False):  # type: ignore[index]
+            raise duckdb.InvalidInputException("Invalid Input Error: closed pending query result")
+        return ""
+
+    lab.facts._key_of = key_of
+    lab.fact("f0")
+    lab.fact("f1")
+    assert lab.drained().refused == 0
+    assert lab.fact_ids() == ["f0", "f1"]
 
 
 def test_torn_and_foreign_lines_are_counted_and_passed(lab: Lab) -> None:

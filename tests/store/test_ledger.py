@@ -275,6 +275,34 @@ def test_what_duckdb_says_is_understood(message: str, expected: Fault) -> None:
     assert fault(duckdb.Error(message)) is expected
 
 
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (duckdb.InterruptException, Fault.PASSING),
+        (duckdb.TransactionException, Fault.PASSING),
+        (duckdb.ConnectionException, Fault.PASSING),
+        (duckdb.IOException, Fault.PASSING),
+        (duckdb.OutOfMemoryException, Fault.PASSING),
+        (duckdb.InternalException, Fault.ENGINE),
+        (duckdb.FatalException, Fault.ENGINE),
+        (duckdb.ConversionException, Fault.STATEMENT),
+        (duckdb.ConstraintException, Fault.STATEMENT),
+        (duckdb.InvalidInputException, Fault.STATEMENT),
+    ],
+)
+def test_only_an_error_of_values_is_blamed_on_a_record(kind: type[duckdb.Error], expected: Fault) -> None:
+    assert fault(kind("something nobody has a sign for")) is expected
+
+
+def test_an_interrupted_visit_moves_nothing(lab: Lab) -> None:
+    lab.fact("f1")
+    lab.drained()
+    with pytest.raises(LedgerUnusable, match="Interrupted"), lab.facts.visit(write=True):
+        raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
+    assert lab.facts.set_aside() == []
+    assert lab.fact_ids() == ["f1"]
+
+
 def test_a_failure_of_duckdb_itself_moves_nothing(lab: Lab) -> None:
     lab.fact("f1")
     lab.drained()
