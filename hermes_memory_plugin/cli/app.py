@@ -177,6 +177,7 @@ def run(argv: Sequence[str] | None = None, *, prog: str = "hermes-memory") -> in
         report_verbs,
         state_verbs,
         upkeep_verbs,
+        web_verbs,
     )
 
     for module in (
@@ -192,6 +193,7 @@ def run(argv: Sequence[str] | None = None, *, prog: str = "hermes-memory") -> in
         report_verbs,
         owner_verbs,
         upkeep_verbs,
+        web_verbs,
         host_verbs,
     ):
         for command in module.COMMANDS:
