@@ -39,6 +39,7 @@ def build(memory: Memory, *, token: str, port: int, owner: Owner | None = None) 
             Route("/facts", _reading("facts", facts.facts)),
             Route("/fact", _reading("facts", facts.fact)),
             Route("/scenes", _reading("scenes", views.scenes)),
+            Route("/reports", _reading("reports", views.reports)),
             Route("/trace", _reading("trace", views.trace)),
             Route("/injections", _reading("injections", views.injections)),
             Route("/trash", _reading("trash", facts.trash)),

@@ -86,7 +86,9 @@ def forget(page: Page) -> Response:
     """The preview: what would go. Nothing is changed."""
     row = _undoable(page, page.asked("id"))
     what = page.memory.forgetting(row.id, dry_run=True, owner=page.owner)
-    return page.answer("forget.html", row=row, what=what)
+    index, keys = page.memory.reader.index, page.memory.keys(page.owner)
+    going = [(id, found.text if (found := index.find(id, keys)) else "") for id in what.ids]
+    return page.answer("forget.html", row=row, what=what, going=going)
 
 
 def forget_now(page: Page, given: dict[str, str]) -> Response:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hermes_memory_plugin.memory import Memory
 
-VIEWS = ("overview", "ask", "facts", "scenes", "trace", "injections", "trash")
+VIEWS = ("overview", "ask", "facts", "scenes", "reports", "trace", "injections", "trash")
 FOLDER = Path(__file__).parent
 
 

@@ -37,7 +37,7 @@ def ask(page: Page) -> Response:
         # `why` explains the recalls that are on record, so this one is: it is a recall like any other.
         data["found"] = page.memory.recall(question, owner=page.owner)
         (audit,) = page.memory.why(1, owner=page.owner) or [{}]
-        data["cut"] = audit.get("cut") or [] if audit.get("question") == question else []
+        data["cut"] = _named(page, audit.get("cut") or []) if audit.get("question") == question else []
         ranked = page.memory.recall(question, mode="explicit", owner=page.owner, limit=20, recorded=False)
         data["ranked"] = [item_view(page.memory, item) for item in ranked.items]
     return page.answer("ask.html", **data)
@@ -46,7 +46,12 @@ def ask(page: Page) -> Response:
 def injections(page: Page) -> Response:
     """What the last recalls gave the model and what they left out, newest first."""
     recalls = [
-        {**one, "when": _when(one.get("at"))}
+        {
+            **one,
+            "when": _when(one.get("at")),
+            "items": _named(page, one.get("items") or []),
+            "cut": _named(page, one.get("cut") or []),
+        }
         for one in page.memory.why(page.number("n", 500) or _RECALLS, owner=page.owner)
     ]
     return page.answer("injections.html", recalls=recalls)
@@ -103,6 +108,26 @@ def scenes(page: Page) -> Response:
     if path.parent in (memory.notes.folder, memory.scenes.folder) and not path.is_symlink():
         whole = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
     return page.answer("scene.html", row=views[0], text=whole or views[0]["text"])
+
+
+def reports(page: Page) -> Response:
+    """Every report with what it says of itself, or one with the passages its pages were cut into."""
+    name = page.asked("id")
+    if not name:
+        return page.answer("reports.html", rows=page.memory.library.reports(page.owner)[::-1])
+    row, passages = page.memory.library.document(name, page.owner)
+    return page.answer("report.html", row=row, passages=passages)
+
+
+def _named(page: Page, listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of an audit with what they say today, for as far as they are still there and this owner may see them."""
+    index, keys = page.memory.reader.index, page.memory.keys(page.owner)
+    named = []
+    for one in listed:
+        row = index.find(str(one.get("id") or ""), keys)
+        found = {"handle": index.handle(row), "text": row.text} if row is not None else {}
+        named.append({"handle": "", "text": "", "why": "", "reasons": [], **found, **one})
+    return named
 
 
 def _when(at: object) -> str:

@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 import pytest
 from starlette.testclient import TestClient
 
-from hermes_memory_hookspecs import Owner, ToolTrace
+from hermes_memory_hookspecs import Owner, ReportDocument, ToolTrace
 from hermes_memory_plugin import Memory
 from hermes_memory_plugin.web.words import words
 from tests.web.conftest import ORIGIN
 
 CANARY = "<script>alert(1)</script>"
 HERE = {"Origin": ORIGIN}
-VIEWS = ["/", "/ask?q=茅台贵不贵", "/facts", "/scenes", "/trace", "/injections", "/trash"]
-NAMES = ["overview", "ask", "facts", "scenes", "trace", "injections", "trash"]
+VIEWS = ["/", "/ask?q=茅台贵不贵", "/facts", "/scenes", "/reports", "/trace", "/injections", "/trash"]
+NAMES = ["overview", "ask", "facts", "scenes", "reports", "trace", "injections", "trash"]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -114,6 +114,33 @@ def test_another_owners_rows_are_shown_only_when_he_is_chosen(browser: TestClien
     theirs = browser.get("/facts", params={"owner": "telegram:7"}).text
     assert "成本价" in theirs and "owner=telegram%3A7" in theirs
     assert browser.get("/facts", params={"owner": "a:b:c:d"}).status_code == 400
+
+
+def test_a_report_is_shown_with_its_pages(browser: TestClient, memory: Memory) -> None:
+    row = memory.add_report(
+        ReportDocument(
+            id="rep-x",
+            title=f"茅台深度 {CANARY}",
+            date=datetime(2026, 4, 30, tzinfo=UTC),
+            broker="中信证券",
+            pages=(f"直销占比提升到四成。{CANARY}", "目标价 1800 元。"),
+        )
+    )
+    memory.flush()
+    assert "中信证券" in browser.get("/reports").text
+    page = browser.get("/reports", params={"id": row}).text
+    assert 'id="p2"' in page and "直销占比提升到四成" in page
+    assert "<script" not in page and "&lt;script&gt;" in page
+
+
+def test_what_a_recall_left_out_is_named_with_its_text(browser: TestClient, memory: Memory) -> None:
+    memory.remember("贵州茅台 PE 28.1 倍", subject="600519.SH", metric="pe", value=28.1)
+    memory.remember("五粮液 PE 15.7 倍", subject="000858.SZ", metric="pe", value=15.7)
+    memory.flush()
+    asked = browser.get("/ask", params={"q": "茅台 PE 多少？", "lang": "en"}).text
+    assert "贵州茅台 PE 28.1 倍" in asked and "recalled-memories" in asked
+    injections = browser.get("/injections").text
+    assert "茅台 PE 多少？" in injections and "贵州茅台 PE 28.1 倍" in injections
 
 
 def test_both_languages_have_every_word() -> None:
