@@ -1,8 +1,9 @@
-"""owners list | link | unlink: who has rows here, and which keys are one person."""
+"""owners list | link | unlink | export | erase: who has rows here, which keys are one person, and who leaves."""
 
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -95,10 +96,7 @@ def unlink(state: State, key: str | None) -> None:
     from hermes_memory_plugin.home import memory_folder
     from hermes_memory_plugin.owners import Owners
 
-    try:
-        who = Owner.parse(key).key if key else (state.owner or Owner()).key
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+    who = _parsed(key).key if key else (state.owner or Owner()).key
     left = sorted(Owners(memory_folder(state.home)).unlink(who))
     state.show(
         {"owner": who, "unlinked": left},
@@ -107,6 +105,68 @@ def unlink(state: State, key: str | None) -> None:
         ),
         code=OK if left else NOTHING,
     )
+
+
+@owners.command()
+@common
+@click.argument("key")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@verb_state
+def export(state: State, key: str, file: Path) -> None:
+    """Write everything KEY has here into FILE, one JSON object a line."""
+    from hermes_memory_plugin.upkeep import leaving
+
+    owner = _parsed(key)
+    with state.memory() as memory:
+        counts = leaving.export(memory, owner, file)
+    state.show(
+        {"owner": owner.key, "file": str(file), "rows": counts},
+        lambda out: out.print(f"{file}: {_counted(counts)} of {owner.key}.", markup=False),
+        code=OK if counts else NOTHING,
+    )
+
+
+@owners.command()
+@common
+@click.argument("key")
+@click.option("--yes", is_flag=True, help="Do it; without, it is only counted.")
+@verb_state
+def erase(state: State, key: str, yes: bool) -> None:
+    """Take everything KEY has here out of every file, for good. It does not come back; `owners export` first."""
+    from hermes_memory_plugin.upkeep import leaving
+
+    owner = _parsed(key)
+    with state.memory() as memory:
+        left = leaving.erase(memory, owner, dry_run=not yes)
+
+    def page(out: Console) -> None:
+        from hermes_memory_plugin.cli.output import one_line
+
+        if not left.rows:
+            out.print(f"{owner.key} has nothing here.", markup=False)
+        elif not yes:
+            out.print(f"Would erase {_counted(left.rows)} of {owner.key}; --yes does it.", markup=False)
+        else:
+            out.print(f"Erased {_counted(left.rows)} of {owner.key}.", markup=False)
+        for place in left.unreached:
+            out.print(f"  · {one_line(place, 300)}", markup=False, style="dim")
+
+    state.show(
+        {"owner": owner.key, "erased": left.done, "rows": left.rows, "unreached": left.unreached},
+        page,
+        code=OK if left.rows and left.done == yes else NOTHING,
+    )
+
+
+def _parsed(key: str) -> Owner:
+    try:
+        return Owner.parse(key)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _counted(rows: dict[str, int]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(rows.items())) or "no row"
 
 
 COMMANDS = (owners,)

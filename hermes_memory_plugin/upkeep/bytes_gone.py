@@ -91,6 +91,8 @@ def purge(memory: Parts, report: Report, pace: Pace) -> None:
                     ids = connection.execute("SELECT DISTINCT id FROM tombstones").fetchall()
                     rows.untold(connection, [row[0] for row in ids])
             compact.compact(ledger, pace)
+    if archive.reports.path.exists():  # a report that was removed
+        compact.compact(archive.reports, pace)
     archive.flush()  # what came meanwhile, and the journals that are done with
     orphans(memory, 0, at_once=True)
     _index(memory, report)

@@ -84,6 +84,8 @@ NAMELESS: dict[str, str] = {
     "owners list": "owner keys and counts, for whoever runs the machine",
     "owners link": "a code",
     "owners unlink": "keys",
+    "owners export": "for whoever runs the machine; see test_leaving.py",
+    "owners erase": "counts",
     "upkeep": "counts",
     "pause": "writes",
     "resume": "writes",
