@@ -143,6 +143,7 @@ def flushed(memory: Memory) -> Check | None:
 
 def of_memory(memory: Memory) -> Iterator[Check]:
     """The state of the stores, what was counted as late or failed, and which seams of Hermes have been heard of."""
+    from hermes_memory_plugin.upkeep import host_walls
     from hermes_memory_plugin.upkeep.health import DEGRADED
 
     owners = memory.owners.problems()
@@ -176,6 +177,8 @@ def of_memory(memory: Memory) -> Iterator[Check]:
     yield from _reports(memory)
     for notice in status["upkeep"]["notices"]:
         yield Check("upkeep", "warn", notice)
+    for notice in host_walls.notices(memory.home, status["owners"], memory.owners):
+        yield Check("walls", "warn", notice)
     yield from _seams(_heard(memory))
 
 

@@ -11,7 +11,7 @@ from hermes_memory_plugin.errors import HermesMemoryError
 from hermes_memory_plugin.home import shared_place, unwritable
 from hermes_memory_plugin.layers.persona import TARGETS
 from hermes_memory_plugin.store.journal import live_journals
-from hermes_memory_plugin.upkeep import competences, retention
+from hermes_memory_plugin.upkeep import competences, host_walls, retention
 from hermes_memory_plugin.upkeep.mirror import pressure
 from hermes_memory_plugin.upkeep.reasons import last_said
 
@@ -102,6 +102,7 @@ def status(memory: Parts) -> dict[str, Any]:
             *kept["notices"],
             *(text for _, text in pressure(memory)),
             *competences.notices(memory.folder),
+            *host_walls.notices(memory.home, owners, memory.owners),
         ],
         "degraded": (degraded := {name: n for name, n in events.items() if name in DEGRADED}),
         "reasons": last_said(memory, degraded, time.time_ns() // 1000 - WEEK) if degraded else {},
