@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import secrets
 import socket
+from contextlib import suppress
 
 import click
 
 from hermes_memory_plugin.cli.app import State, common, verb_state
+from hermes_memory_plugin.errors import HermesMemoryError
 
 
 @click.command(short_help="See and steer the memory in a browser.")
@@ -42,6 +44,8 @@ def web(state: State, port: int, open_: bool) -> None:
         token = secrets.token_urlsafe(24)
         address = f"http://127.0.0.1:{port}/?token={token}"
         with state.memory() as memory:
+            with suppress(HermesMemoryError):  # the page itself says what is wrong
+                memory.reader.warm()
             app = build(memory, token=token, port=port, owner=state.owner)
             state.show({"home": home, "url": address}, lambda out: out.print(address, soft_wrap=True))
             if open_:
