@@ -108,6 +108,32 @@ def list_trash(state: State) -> None:
     state.show({"trash": rows}, page, code=OK if rows else NOTHING)
 
 
+@trash.command("log")
+@common
+@click.option("-n", "count", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many.")
+@verb_state
+def log(state: State, count: int) -> None:
+    """Who forgot what and when, newest first: ids only. It is kept after `empty`, after 30 days and after a purge."""
+    with state.memory() as memory:
+        memory.flush()
+        rows = memory.archive.facts.graves(count, memory.keys(state.owner))
+
+    def page(out: Console) -> None:
+        from hermes_memory_plugin.cli.layer_verbs import day_of
+        from hermes_memory_plugin.cli.output import table
+
+        if not rows:
+            out.print("Nothing was forgotten.")
+            return
+        table(
+            out,
+            ("day", "id", "owner", "by", "why"),
+            ((day_of(r["forgotten_at"]), r["id"], r["owner"], r["forgotten_by"], r["why"]) for r in rows),
+        )
+
+    state.show({"forgotten": rows}, page, code=OK if rows else NOTHING)
+
+
 @trash.command()
 @common
 @click.argument("name")

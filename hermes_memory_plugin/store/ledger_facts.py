@@ -112,6 +112,15 @@ class FactsLedger(LedgerConsumer):
         )
         return {row["id"] for row in found}
 
+    def graves(self, last: int, owners: Owners = None) -> list[Row]:
+        """The tombstones of these owners, newest first: id, owner, forgotten_at (epoch µs), forgotten_by, why."""
+        whose = "" if owners is None else "WHERE owner IN (SELECT unnest(?::VARCHAR[]))"
+        return self.rows(
+            "SELECT id, owner, epoch_us(forgotten_at) AS forgotten_at, forgotten_by, why FROM tombstones "
+            f"{whose} ORDER BY forgotten_at DESC, id LIMIT {int(last)}",
+            [] if owners is None else [list(owners)],
+        )
+
     def _facts(
         self, where: str, values: Sequence[Any], owners: Owners, limit: int | None = None
     ) -> list[Row]:

@@ -38,6 +38,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "scenes show": ("{scene}",),
     "notes list": (),
     "trash list": (),
+    "trash log": (),
     "persona show": (),
     "reports list": (),
     "reports show": ("{report}", "--page", "1"),
@@ -49,6 +50,7 @@ VERBS: dict[str, tuple[str, ...]] = {
 
 QUIET = {
     "verify": "it says a verdict and ids; the text of a row is checked by the JSON walk",
+    "trash log": "ids without their text; see test_the_log_of_what_was_forgotten_is_each_owner_s",
     "mappers suggest": "it drafts from columns; a sentence has none",
 }
 """Verbs that do not show the canary to its owner either."""
@@ -241,6 +243,18 @@ def test_nobody_restores_what_another_forgot(memory: Memory, names: dict[str, Na
     for mine, other in PAIRS:
         with pytest.raises(NotFound):
             memory.restore(names[other.name].gone, owner=mine.owner)
+
+
+def test_the_log_of_what_was_forgotten_is_each_owner_s(
+    home: Path, names: dict[str, Names], capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = {}
+    for client in (JIA, YI):
+        assert main(["--home", str(home), "--owner", client.key, "--json", "trash", "log"]) == 0
+        rows = json.loads(capsys.readouterr().out)["forgotten"]
+        assert {(row["owner"], row["forgotten_by"]) for row in rows} == {(client.key, client.key)}
+        seen[client.name] = {row["id"] for row in rows}
+    assert not seen["jia"] & seen["yi"]
 
 
 def test_the_audit_of_a_recall_is_its_owner_s(memory: Memory) -> None:

@@ -61,6 +61,7 @@ def test_after_erase_no_file_has_a_byte_of_it_and_no_rebuild_brings_it_back(tmp_
             memory.recall(JIA.canary, mode="explicit", owner=JIA.owner, limit=50, recorded=False).items == ()
         )
         assert JIA.key not in memory.reader.index.owners()
+        assert memory.archive.facts.graves(100, {JIA.key})
         after = memory.recall(ASKED, mode="explicit", owner=YI.owner, limit=50, recorded=False).items
         assert [one.text for one in after] == [one.text for one in before]
 
