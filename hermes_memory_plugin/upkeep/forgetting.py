@@ -65,6 +65,10 @@ def forget(
     rows = memory.reader.named(name, keys)
     if not rows:
         raise NotFound(name, "Look it up first: `recall` shows handles; a query is not a title.")
+    if not _of_the_house(memory, owner):
+        rows = [row for row in rows if row.owner != Owner.SHARED.key]
+        if not rows:
+            raise NotFound(name, "It is shared by everybody here: only who runs this machine can forget it.")
     theirs = [row for row in rows if row.layer == "L3"]
     if theirs and not everywhere:
         raise PersonaRefused(
@@ -102,6 +106,12 @@ def forget(
     return Forgotten(
         ids or tuple(row.id for row in theirs), shaken, entries, backup, _unreached(memory, rows, said, keys)
     )
+
+
+def _of_the_house(memory: Verbs, owner: Owner | None) -> bool:
+    """Whether this owner may forget what is everybody's: the person at the machine may, who writes from elsewhere may not."""
+    key = (owner or Owner()).key
+    return key in (Owner.SHARED.key, Owner.ANY.key) or key in memory.owners.linked(Owner().key)
 
 
 def _with_what_follows(memory: Verbs, rows: list[Row]) -> tuple[list[Row], list[str]]:

@@ -239,6 +239,18 @@ def test_ids_of_another_open_nothing(
     } & set(memory.candidates(other.canary, owner=mine.owner))  # fmt: skip
 
 
+def test_a_client_cannot_forget_what_is_everybody_s(tmp_path: Path) -> None:
+    with Memory.open(tmp_path) as memory:
+        house = memory.remember("渠道库存口径：以经销商回款为准", kind="competence")
+        for client in (JIA, GROUP):
+            answer = OUR_TOOLS["remember"].call(
+                Caller(client.session, lambda: memory), {"action": "forget", "title": house}
+            )
+            assert json.loads(answer)["status"] == "not_found"
+            assert memory.recall("渠道库存口径", mode="explicit", owner=client.owner).items
+        assert memory.forget(house) == [house]
+
+
 def test_nobody_restores_what_another_forgot(memory: Memory, names: dict[str, Names]) -> None:
     for mine, other in PAIRS:
         with pytest.raises(NotFound):
