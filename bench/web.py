@@ -1,7 +1,7 @@
 """How long a page of `hermes-memory web` takes over a large memory, through a real server on the loopback.
 
-    python bench/web.py                            100k facts
-    python bench/web.py --facts 10000 --report bench/results/web
+    python -m bench.web                            100k facts
+    python -m bench.web --facts 10000 --report bench/results/web
 
 The first view is timed from the moment the address is printed; each other line is the median and the 95th percentile of
 `--times` requests. Aims: first view at most 1 s, a search at most 300 ms.
