@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 # Another host version for the same tests: make .venv-hermes-0.17.0
 OLD_HERMES := 0.17.0
 
-.PHONY: setup demo test slow lint format bench old-host clean
+.PHONY: setup demo test slow fire lint format bench old-host clean
 
 setup: $(VENV)/.ready
 
@@ -24,6 +24,10 @@ test: $(VENV)/.ready
 # What takes longer, and everything the real host does, on both hosts.
 slow: $(VENV)/.ready old-host
 	HERMES_017_PYTHON="$$PWD/.venv-hermes-$(OLD_HERMES)/bin/python" $(BIN)/python -m pytest -n 2 --dist loadfile -m "slow or hermes"
+
+# Ten minutes of killed processes on one home; HERMES_MEMORY_FIRE_SEED=N repeats a run's choices.
+fire: $(VENV)/.ready
+	HERMES_MEMORY_FIRE_SECONDS=$${HERMES_MEMORY_FIRE_SECONDS:-600} $(BIN)/python -m pytest -q -s -m slow tests/fire
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
