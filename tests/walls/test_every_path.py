@@ -55,6 +55,9 @@ QUIET = {
 }
 """Verbs that do not show the canary to its owner either."""
 
+QUICK = {"recall", "trace", "why", "notes list", "scenes show", "reports search"}
+"""Walked in every run of the tests; the others, which read the same rows, among the slow ones."""
+
 NAMELESS: dict[str, str] = {
     "demo": "a home of its own",
     "status": "counts",
@@ -136,7 +139,9 @@ def asked(verb: str, names: Names) -> list[str]:
     return [*verb.split(), *(word.format(**fields) for word in VERBS[verb])]
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    "verb", [pytest.param(verb, marks=() if verb in QUICK else pytest.mark.slow) for verb in VERBS]
+)
 def test_no_verb_shows_another_s_row(
     verb: str, home: Path, names: dict[str, Names], capsys: pytest.CaptureFixture[str]
 ) -> None:

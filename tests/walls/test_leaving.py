@@ -24,6 +24,7 @@ def files_with(home: Path, word: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_export_hands_out_every_kind_of_row_of_one_owner_and_no_other_s(tmp_path: Path) -> None:
     town(tmp_path)
     file = tmp_path / "jia.jsonl"
@@ -37,6 +38,7 @@ def test_export_hands_out_every_kind_of_row_of_one_owner_and_no_other_s(tmp_path
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+@pytest.mark.slow
 def test_without_yes_erase_only_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     town(tmp_path)
     assert main(["--home", str(tmp_path), "--json", "owners", "erase", JIA.key]) == 0
