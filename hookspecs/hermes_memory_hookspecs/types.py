@@ -49,7 +49,7 @@ class Owner:
         platform = quote(self.platform, safe="")
         if self.chat_type != "private" and self.chat_id:
             return f"{platform}:group:{quote(self.chat_id, safe='-')}"
-        return f"{platform}:{quote(self.user_id or self.chat_id, safe='-~')}"
+        return f"{platform}:{quote(self.user_id or self.chat_id or '~', safe='-~')}"
 
     @classmethod
     def parse(cls, text: str) -> Owner:
@@ -70,7 +70,7 @@ class Owner:
         )
 
 
-_LOCAL_PLATFORMS = frozenset({"cli", "tui", "acp", ""})
+_LOCAL_PLATFORMS = frozenset({"cli", "local", "tui", "acp", ""})
 Owner.ANY = Owner(platform="any")
 Owner.SHARED = Owner(platform="shared")
 

@@ -135,3 +135,17 @@ def test_no_id_a_stranger_can_choose_makes_him_another_owner(
 def test_an_unknown_sender_is_a_different_owner_in_every_session() -> None:
     assert nobody("telegram", "a").key != nobody("telegram", "b").key
     assert nobody("telegram", "123").key != Owner("telegram", "123").key
+
+
+@pytest.mark.parametrize(
+    ("owner", "key"),
+    [
+        (Owner(), "local"),
+        (Owner("local"), "local"),
+        (Owner("telegram"), "telegram:~"),
+        (Owner("x:y"), "x%3Ay:~"),
+    ],
+)
+def test_every_owner_has_a_key_that_can_be_read_back(owner: Owner, key: str) -> None:
+    assert owner.key == key
+    assert Owner.parse(key).key == key

@@ -9,6 +9,7 @@ import pytest
 from hermes_memory_hookspecs import ToolTrace
 from hermes_memory_plugin.recall import metrics
 from hermes_memory_plugin.upkeep.mappers import cells
+from hermes_memory_plugin.upkeep.mappers.draft import draft
 from hermes_memory_plugin.upkeep.mappers.load import Mappers, built_in
 from hermes_memory_plugin.upkeep.mappers.model import Mapper, canonical_tool, parse
 from hermes_memory_plugin.upkeep.mappers.reader import read
@@ -177,3 +178,22 @@ def test_a_field_may_have_other_columns_and_a_currency_of_its_own() -> None:
     (fact,) = read(trace, [one(text)]).facts
     assert (fact.value, fact.currency, fact.unit) == (5.0, "USD", "USD")
     assert cells.unit("百万美元") == cells.Unit(1e6, "USD", "百万美元")
+
+
+@pytest.mark.parametrize(
+    ("column", "line"),
+    [
+        ("市盈率TTM", "{metric: pe, basis: TTM, unit: 倍}"),
+        ("市盈率(TTM)", "{metric: pe, basis: TTM, unit: 倍}"),
+        ("滚动市盈率", "{metric: pe, basis: TTM, unit: 倍}"),
+        ("静态市盈率", "{metric: pe, basis: LYR, unit: 倍}"),
+        ("股息率(TTM)", '{metric: dividend_yield, basis: TTM, unit: "%"}'),
+        ("收盘价", "{metric: price, unit: 元, label: 收盘价}"),
+        ("静态市盈率TTM", "{metric: ?, unit: ?}"),
+        ("动态", "{metric: ?, unit: ?}"),
+    ],
+)
+def test_a_draft_reads_the_basis_in_a_columns_name_and_guesses_none(column: str, line: str) -> None:
+    row = f'[{{"代码": "000858.SZ", "日期": "2026-11-27", "pb": 3.1, "{column}": 15.2}}]'
+    yaml = draft(ToolTrace(tool_call_id="c", tool_name="wind_wsd", result=row)).yaml
+    assert f": {line}" in yaml.split("fields:")[1]

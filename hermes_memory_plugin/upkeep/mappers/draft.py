@@ -21,6 +21,19 @@ _SAMPLE = 200
 _MOST_COLUMNS = 80
 _SURE = 0.8
 _UNIT = re.compile(r"^(.*?)\s*[(（\[/]\s*([^()（）\[\]/]{1,6})\s*[)）\]]?\s*$")
+# 市盈率TTM, PE(LYR), 滚动市盈率: the basis is told before or behind the name of the multiple.
+_BASIS = re.compile(
+    r"(?P<a>滚动|静态|动态)?(?P<name>.+?)[\s_(（\[-]*(?P<b>TTM|LYR|滚动|静态?|动态?)?[)）\]]?", re.IGNORECASE
+)
+_BASES = {
+    "ttm": "TTM",
+    "滚动": "TTM",
+    "lyr": "LYR",
+    "静": "LYR",
+    "静态": "LYR",
+    "动": "dynamic",
+    "动态": "dynamic",
+}
 _PERIODS = frozenset(
     {"end_date", "period", "report_date", "reportdate", "报告期", "报告日期", "报告日", "财报期"}
 )
@@ -122,6 +135,12 @@ def _line(column: str) -> tuple[str, bool]:
         parts.append(f"unit: {_quoted(unit)}{factor}")
         parts.append(f"label: {_quoted(like.label)}")
         return f"{key}: {{{', '.join(parts)}}}", True
+    told = _BASIS.fullmatch(bare)
+    bases = {_BASES[word.lower()] for word in (told["a"], told["b"]) if word} if told else set()
+    if told and len(bases) == 1 and metrics.canonical(told["name"]) in _TIMES | {"dividend_yield"}:
+        metric = metrics.canonical(told["name"])
+        unit = "倍" if metric in _TIMES else _quoted("%")
+        return f"{key}: {{metric: {metric}, basis: {bases.pop()}, unit: {unit}}}", True
     metric = metrics.canonical(bare)
     if metric not in metrics.metrics():
         return f"{key}: {{metric: ?, unit: {unit or '?'}}}", False
