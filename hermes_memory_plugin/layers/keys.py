@@ -32,7 +32,8 @@ _METRICS = {
         "net_margin": "净利率 销售净利率 netprofit_margin",
         "dividend_yield": "股息率 dv_ratio",
         "market_cap": "总市值 市值 total_mv",
-        "close": "收盘价 收盘 closing_price",
+        # A quote is the last price of its day; 开盘价, 最高价 and 最低价 are other figures.
+        "price": "close 收盘价 收盘 收盘点位 closing_price 股价 现价 最新价 share_price stock_price",
         "target_price": "目标价",
         "rating": "评级 投资评级",
         "cost": "成本价 成本 持仓成本 cost_basis",

@@ -43,6 +43,17 @@ def test_another_figure_stays_another(other: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("metric", "same"),
+    [
+        ("close", True), ("收盘价", True), ("股价", True), ("现价", True), ("最新价", True), ("Share Price", True),
+        ("open", False), ("开盘价", False), ("high", False), ("最低价", False), ("target_price", False), ("pre_close", False),
+    ],
+)  # fmt: skip
+def test_a_quote_is_its_days_last_price_whatever_it_is_called(metric: str, same: bool) -> None:
+    assert (key(metric=metric, basis="") == key(metric="price", basis="")) is same
+
+
+@pytest.mark.parametrize(
     ("one", "other", "same"),
     [
         ("2025", "2025年报", True),
