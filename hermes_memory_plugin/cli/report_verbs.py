@@ -25,7 +25,7 @@ _MARKS = {"refused": ("✗", "red"), "unchanged": ("=", "dim"), "duplicate": ("=
 
 
 @click.group(
-    cls=Verbs, invoke_without_command=True, short_help="Research reports: add, list, show, search, compare."
+    cls=Verbs, invoke_without_command=True, short_help="Research reports: add, list, show, edit, search."
 )
 @common
 @click.pass_context
