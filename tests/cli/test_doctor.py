@@ -18,6 +18,8 @@ from hermes_memory_plugin.owners import Owners
 
 from .conftest import Command
 
+pytestmark = pytest.mark.slow
+
 
 def said(cli: Command, name: str) -> list[tuple[str, str]]:
     """(status, text) of each check of that name."""

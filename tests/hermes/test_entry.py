@@ -111,6 +111,7 @@ def wheel(sources: set[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+@pytest.mark.slow
 @pytest.mark.hermes
 def test_wheel_discovery(wheel: Path, sources: set[str], tmp_path: Path) -> None:
     """The built wheel, unpacked where no source is, is found and loaded by the host, with every file it needs."""

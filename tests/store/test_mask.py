@@ -321,7 +321,7 @@ HOSTILE += [
     "token token",
     "202401021234567890,7\n",
     "联系电话：13812345678\n",
-    "Cookie: a=b; ",
+    pytest.param("Cookie: a=b; ", marks=pytest.mark.slow),
     "打",
     "密码a1",
 ]

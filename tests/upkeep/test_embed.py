@@ -21,6 +21,8 @@ from hermes_memory_plugin.store.vectors import Vectors
 from hermes_memory_plugin.upkeep.embed import EmbeddingBehind
 from tests.upkeep.embed_lab import Concepts, configure, held, hooks_with, texts, threads
 
+pytestmark = pytest.mark.slow
+
 LOANS = "招商银行的不良贷款率下降到0.95%"
 ABROAD = "宁德时代海外建厂进度加快"
 SOLAR = "光伏行业产能过剩，价格战激烈"
