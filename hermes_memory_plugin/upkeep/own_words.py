@@ -55,7 +55,7 @@ _SUPPOSED = re.compile(
     re.IGNORECASE,
 )
 _ASKS = re.compile(
-    r"[?？]|吗[。!！~\s]*$|[呢么]$|是不是|能不能|会不会|要不要|好不好|对不对|有没有|可不可以|行不行|该不该|值不值|是否|能否|可否|为什么|为何|为啥|怎么|怎样|如何|什么|多少|哪[些个家只里种一]|几[只个家次]|谁|啥|咋"
+    r"[?？]|吗[。!！~\s]*$|[呢么]$|是不是|能不能|会不会|要不要|好不好|对不对|有没有|可不可以|行不行|该不该|值不值|是否|能否|可否|为什么|为何|为啥|怎么|怎样|如何|什么|多少|哪[些个家只里种一]|几[只个家次]|谁|啥|咋|来着|\d\S{0,4}还是\S{0,4}\d"
     r"|^\s*(?:(?:and|so|but|then|ok|well),?\s)?(?:do|does|did|should|can|could|would|is|are|was|were|will|what|why|how|which|when|where|who|whose|have|has|am|may|shall)\b",
     re.IGNORECASE,
 )

@@ -60,7 +60,11 @@ class Talk:
     def figures(self, subject: str) -> dict[str, tuple[float | None, str]]:
         """{metric: (value, unit)} of the live facts about a subject."""
         rows = [row for row in self.rows() if row.extra.get("subject") == subject]
-        return {str(row.extra["metric"]): (row.value, str(row.extra.get("unit") or "")) for row in rows}
+        return {
+            str(row.extra["metric"]): (row.value, str(row.extra.get("unit") or ""))
+            for row in rows
+            if row.extra.get("metric")
+        }
 
 
 @pytest.fixture
@@ -146,6 +150,38 @@ def test_each_of_several_holdings_has_its_own_share(talk: Talk) -> None:
     talk.say("我的持仓：茅台30%，五粮液20%")
     assert talk.figures("600519.SH") == {"position": (30, "%")}
     assert talk.figures("000858.SZ") == {"position": (20, "%")}
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        "我卖了茅台100股", "我昨天 1450 卖了 100 股茅台", "今天卖出贵州茅台 200股，均价1500元", "贵州茅台加仓了300股，均价 1520",
+        "茅台卖掉了一半", "我决定卖掉茅台", "打算清仓茅台", "不对，结论应该是持有茅台", "茅台成本是1480元还是1470元来着",
+    ],
+)  # fmt: skip
+def test_what_does_not_say_what_he_has_now_changes_no_holding(talk: Talk, says: str) -> None:
+    talk.say("我持有贵州茅台500股，成本1460元")
+    talk.say(says)
+    assert talk.figures("600519.SH") == {"shares": (500, "股"), "cost": (1460, "元")}
+
+
+@pytest.mark.parametrize("says", ["茅台我昨天全卖了", "我把茅台卖掉了", "我不再持有茅台了", "茅台清仓了"])
+def test_who_sold_all_holds_none(talk: Talk, says: str) -> None:
+    talk.say("我持有贵州茅台500股")
+    talk.say(says)
+    assert {value for value, _ in talk.figures("600519.SH").values()} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("says", "subject", "shares", "cost"),
+    [("I own 100 AAPL at $182.50", "AAPL", 100, 182.5), ("I bought 50 NVDA at 120", "NVDA", 50, 120)],
+)
+def test_a_number_before_a_ticker_is_shares_and_never_the_cost(
+    talk: Talk, says: str, subject: str, shares: float, cost: float
+) -> None:
+    talk.say(says)
+    found = talk.figures(subject)
+    assert (found["shares"][0], found["cost"][0]) == (shares, cost)
 
 
 def test_a_holding_changes_with_what_is_said_of_it(talk: Talk) -> None:
