@@ -11,6 +11,8 @@ from tests.upkeep.research import end, hold
 
 from .conftest import Command
 
+pytestmark = pytest.mark.slow
+
 TITLE = "贵州茅台 2026Q1"
 
 

@@ -13,6 +13,8 @@ from hermes_memory_plugin.store.locks import LockFile
 from tests.cli.conftest import Command
 from tests.upkeep.embed_lab import configure, held
 
+pytestmark = pytest.mark.slow
+
 LOANS = "招商银行的不良贷款率下降到0.95%"
 
 

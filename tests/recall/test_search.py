@@ -65,6 +65,7 @@ def test_other_words_for_the_same_find_it(memory: Memory, question: str, stateme
     assert found(memory, question) == [statement]
 
 
+@pytest.mark.slow
 def test_dead_rows_are_no_candidates(memory: Memory) -> None:
     for number in range(80):
         memory.remember(f"药明康德订单跟踪 {number}", id=f"dead-{number}")
@@ -369,6 +370,7 @@ _QUESTIONS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @example(
     ["贵州茅台PE 26倍", "The backup goes to S3", "The backup goes to S3"], ["贵州茅台PE 26倍"], "白酒库存"

@@ -250,6 +250,7 @@ def _state(parts: list[list[Record]]) -> list[list[tuple[Any, ...]]]:
         ]
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(st.lists(OPERATIONS, min_size=1, max_size=10), st.lists(st.integers(0, 10), max_size=3))
 def test_cuts_and_repetitions_do_not_change_the_outcome(

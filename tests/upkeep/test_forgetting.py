@@ -20,6 +20,8 @@ from hermes_memory_plugin.extensions import Hooks
 from hermes_memory_plugin.layers.persona import PersonaRefused
 from hermes_memory_plugin.store.packed import unpack
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime.now(UTC)
 SECRET = "红杉七七号客户要清仓宁德时代"
 BOB = Owner(platform="telegram", user_id="7")

@@ -14,6 +14,8 @@ from hermes_memory_plugin import Memory
 from hermes_memory_plugin.upkeep.scene_model import Answer
 from tests.upkeep.research import end, hold
 
+pytestmark = pytest.mark.slow
+
 GOOD = "贵州茅台 PE(TTM) 28.1 倍，低于五年均值。"
 RULED = "毛利率 91.8%，同比持平。"
 
