@@ -54,6 +54,7 @@ UNITS = {
     "x": "倍",
     "shares": "股",
 }
+_SHARES = ("股", "shares", "手", "份", "张", "万股")
 LABELS = {"cost": ("成本价", "cost"), "shares": ("持股", "shares"), "position": ("仓位", "position")}
 _DEFAULTS = {".HK": "HKD", ".SH": "CNY", ".SZ": "CNY", ".BJ": "CNY"}
 
@@ -62,7 +63,10 @@ def _sold(normal: str) -> bool:
     """Whether a clause says that he has nothing of it any more."""
     if not _SOLD.search(normal) or _INTENDS.search(normal):
         return False
-    return bool(_ALL_SOLD.search(normal)) or not (_PARTLY.search(normal) or any(amounts.find(normal)))
+    if _ALL_SOLD.search(normal):
+        return True
+    # 卖掉了茅台100股 is a part; 1450 卖掉了茅台 is a price.
+    return not _PARTLY.search(normal) and all(one.unit not in (*_SHARES, "%") for one in amounts.find(normal))
 
 
 class Holdings(Reading):
@@ -113,7 +117,7 @@ class Holdings(Reading):
             if any(start < amount.end and amount.start < end for start, end in taken):
                 continue
             metric = ""
-            if amount.unit in ("股", "shares", "手", "份", "张", "万股"):
+            if amount.unit in _SHARES:
                 metric = "shares"
             elif amount.bare and _COUNTED.search(normal) and self._names_at(normal, amount.end, taken):
                 metric = "shares"  # I own 100 AAPL

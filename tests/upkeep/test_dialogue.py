@@ -165,7 +165,9 @@ def test_what_does_not_say_what_he_has_now_changes_no_holding(talk: Talk, says: 
     assert talk.figures("600519.SH") == {"shares": (500, "股"), "cost": (1460, "元")}
 
 
-@pytest.mark.parametrize("says", ["茅台我昨天全卖了", "我把茅台卖掉了", "我不再持有茅台了", "茅台清仓了"])
+@pytest.mark.parametrize(
+    "says", ["茅台我昨天全卖了", "我把茅台卖掉了", "茅台1450元卖掉了", "我不再持有茅台了", "茅台清仓了"]
+)
 def test_who_sold_all_holds_none(talk: Talk, says: str) -> None:
     talk.say("我持有贵州茅台500股")
     talk.say(says)
